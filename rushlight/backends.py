@@ -10,7 +10,7 @@ from types import ModuleType
 from typing import Any
 
 from rushlight.base.device import device as Device
-from rushlight.base.errors import explain, warn
+from rushlight.base.errors import runtime_error, value_error, warn
 from rushlight.base.missing_names import missing
 from rushlight.base.submodules import importable
 
@@ -46,11 +46,9 @@ class AbsentOptEinsum(Absent):
     def set_flags(_enabled: bool | None = None, _strategy: str | None = None) -> tuple:
         """(False, None): the settings before. ValueError if they would change."""
         if _enabled or _strategy is not None:
-            raise ValueError(
-                explain(
-                    f"opt_einsum is not available, so setting `enabled` to {_enabled} and `strategy` to {_strategy} "
-                    "will not be meaningful."
-                )
+            raise value_error(
+                f"opt_einsum is not available, so setting `enabled` to {_enabled} and `strategy` to {_strategy} "
+                "will not be meaningful."
             )
         return False, None
 
@@ -182,7 +180,7 @@ def get_device_module(device: Any = None) -> ModuleType:
     try:
         return import_module(f"rushlight.{kind}")
     except ImportError:
-        raise RuntimeError(explain(f"Invalid device string: '{kind}'", "there is only the CPU")) from None
+        raise runtime_error(f"Invalid device string: '{kind}'", "there is only the CPU") from None
 
 
 _precision = "highest"
@@ -209,7 +207,7 @@ def set_float32_matmul_precision(precision: str) -> None:
     """
     global _precision
     if precision not in ("highest", "high", "medium"):
-        raise RuntimeError(explain(f"{precision} is not one of 'highest', 'high', or 'medium'"))
+        raise runtime_error(f"{precision} is not one of 'highest', 'high', or 'medium'")
     _precision = precision
 
 

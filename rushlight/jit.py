@@ -7,7 +7,7 @@ from collections.abc import Callable
 from types import SimpleNamespace, UnionType
 from typing import Any, Final, NamedTuple, Optional, Union, get_args, get_origin
 
-from rushlight.base.errors import explain
+from rushlight.base.errors import not_implemented_error, runtime_error
 from rushlight.base.missing_names import tell as _tell
 from rushlight.base.submodules import importable
 from rushlight.futures import Future
@@ -49,11 +49,9 @@ def freeze(mod: Any, preserved_attrs: Any = None, optimize_numerics: bool = True
     True
     """
     if getattr(mod, "training", False):
-        raise RuntimeError(
-            explain(
-                "Freezing is currently only implemented for modules in eval mode. Please call .eval() on your module "
-                "before freezing."
-            )
+        raise runtime_error(
+            "Freezing is currently only implemented for modules in eval mode. Please call .eval() on your module "
+            "before freezing."
         )
     return mod
 
@@ -90,11 +88,9 @@ def wait(future: Future) -> Any:
 
 def _get_trace_graph(f: Any, *args: Any, **kwargs: Any) -> Any:
     """NotImplementedError: TorchScript graphs do not exist."""
-    raise NotImplementedError(
-        explain(
-            "fvcore and torchprofile count operations in TorchScript graphs, which rushlight does not have",
-            "rushlight.utils.summary(model, input) counts multiplications and additions",
-        )
+    raise not_implemented_error(
+        "fvcore and torchprofile count operations in TorchScript graphs, which rushlight does not have",
+        "rushlight.utils.summary(model, input) counts multiplications and additions",
     )
 
 
@@ -220,8 +216,8 @@ def save(m: Any, f: Any, *args: Any) -> None:
     ...     print("torch.save(model.state_dict(), file) writes weights")
     torch.save(model.state_dict(), file) writes weights
     """
-    raise NotImplementedError(
-        explain("TorchScript archives are not written", "save the weights: torch.save(model.state_dict(), file)")
+    raise not_implemented_error(
+        "TorchScript archives are not written", "save the weights: torch.save(model.state_dict(), file)"
     )
 
 
@@ -234,8 +230,8 @@ def load(f: Any, *args: Any, **kwargs: Any) -> Any:
     ...     print("torch.load reads weights")
     torch.load reads weights
     """
-    raise NotImplementedError(
-        explain("TorchScript archives are not read", "load the weights: model.load_state_dict(torch.load(file))")
+    raise not_implemented_error(
+        "TorchScript archives are not read", "load the weights: model.load_state_dict(torch.load(file))"
     )
 
 

@@ -7,6 +7,7 @@ import json
 import os
 import random
 import runpy
+import signal
 import sys
 
 import numpy as np
@@ -24,6 +25,9 @@ from tests.support.paths import EXAMPLES, GOLDEN, TESTS
 
 os.environ["RUSHLIGHT_LOOPS"] = "wait"  # the processes of tests wait for their loops
 background.wait()
+# A shell ignores SIGINT in its background jobs, and child processes inherit that: tests interrupt their children.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # The same examples each time, however slow the machine; `pytest --hypothesis-profile=search` looks for new ones.
 ANY_TIME = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}

@@ -10,7 +10,7 @@ from typing import Any
 
 from rushlight.amp.autocast_policy import converted, current, install
 from rushlight.base.dtypes import bfloat16, dtype, float16
-from rushlight.base.errors import explain
+from rushlight.base.errors import runtime_error, value_error
 
 # whether it is on, the lower precision, whether casts may be kept
 Setting = tuple[bool, dtype, bool]
@@ -48,7 +48,7 @@ class autocast:
         self, device_type: str, dtype: dtype | None = None, enabled: bool = True, cache_enabled: bool | None = None
     ):
         if not isinstance(device_type, str):
-            raise ValueError(explain(f"Expected `device_type` of type `str`, got: `{type(device_type)}`"))
+            raise value_error(f"Expected `device_type` of type `str`, got: `{type(device_type)}`")
         check_device(device_type)
         self.device, self.fast_dtype = device_type, bfloat16 if dtype is None else dtype
         self._enabled, self._cache_enabled = bool(enabled), cache_enabled
@@ -94,11 +94,9 @@ class autocast:
 
 def check_device(name: str) -> None:
     if name != "cpu" and name not in OTHER_DEVICES:
-        raise RuntimeError(
-            explain(
-                f"Expected one of cpu, {', '.join(OTHER_DEVICES)} device type at start of device string: {name}",
-                "use 'cpu', the only device of rushlight",
-            )
+        raise runtime_error(
+            f"Expected one of cpu, {', '.join(OTHER_DEVICES)} device type at start of device string: {name}",
+            "use 'cpu', the only device of rushlight",
         )
 
 

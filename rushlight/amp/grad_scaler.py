@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from rushlight.base.dtypes import float16, float32, int32
-from rushlight.base.errors import explain
+from rushlight.base.errors import runtime_error, value_error
 from rushlight.core.tensor import Tensor
 from rushlight.creation.factories import tensor, zeros
 
@@ -79,7 +79,7 @@ class GradScaler:
         if isinstance(outputs, Iterable):
             scaled = map(self.scale, outputs)
             return type(outputs)(scaled) if isinstance(outputs, (list, tuple)) else scaled
-        raise ValueError(explain("outputs must be a Tensor or an iterable of Tensors"))
+        raise value_error("outputs must be a Tensor or an iterable of Tensors")
 
     def _made(self) -> Tensor:
         if self._scale is None:
@@ -93,21 +93,19 @@ class GradScaler:
         self._check_scale("unscale_")
         stage, _ = self._optimizers.get(id(optimizer), (READY, False))
         if stage == UNSCALED:
-            raise RuntimeError(
-                explain(
-                    "unscale_() has already been called on this optimizer since the last update().",
-                    "call scaler.update() once for each step",
-                )
+            raise runtime_error(
+                "unscale_() has already been called on this optimizer since the last update().",
+                "call scaler.update() once for each step",
             )
         if stage == STEPPED:
-            raise RuntimeError(explain("unscale_() is being called after step().", "call it before scaler.step()"))
+            raise runtime_error("unscale_() is being called after step().", "call it before scaler.step()")
         self._optimizers[id(optimizer)] = UNSCALED, self._unscale(optimizer)
 
     def _unscale(self, optimizer: Any, allow_half: bool = False) -> bool:
         """Unscales; whether an inf or nan was among the gradients."""
         gradients = [p.grad for group in optimizer.param_groups for p in group["params"] if p.grad is not None]
         if any(g.dtype is float16 for g in gradients) and not allow_half:
-            raise ValueError(explain("Attempting to unscale FP16 gradients.", "keep the parameters in float32"))
+            raise value_error("Attempting to unscale FP16 gradients.", "keep the parameters in float32")
         if not gradients:
             raise AssertionError("No inf checks were recorded for this optimizer.")
         inverse = np.float32(1.0 / float(self._made()))
@@ -122,14 +120,12 @@ class GradScaler:
         if not self._enabled:
             return optimizer.step(*args, **kwargs)
         if "closure" in kwargs:
-            raise RuntimeError(explain("Closure use is not currently supported if GradScaler is enabled."))
+            raise runtime_error("Closure use is not currently supported if GradScaler is enabled.")
         self._check_scale("step")
         stage, bad = self._optimizers.get(id(optimizer), (READY, False))
         if stage == STEPPED:
-            raise RuntimeError(
-                explain(
-                    "step() has already been called since the last update().", "call scaler.update() once for each step"
-                )
+            raise runtime_error(
+                "step() has already been called since the last update().", "call scaler.update() once for each step"
             )
         if stage == READY:
             bad = self._unscale(optimizer)
@@ -222,11 +218,8 @@ class GradScaler:
         if not self._enabled:
             return
         if not state_dict:
-            raise RuntimeError(
-                explain(
-                    "The source state dict is empty, possibly because it was saved from a disabled instance of "
-                    "GradScaler."
-                )
+            raise runtime_error(
+                "The source state dict is empty, possibly because it was saved from a disabled instance of GradScaler."
             )
         self._init_scale = float(state_dict["scale"])
         self._scale = None if self._scale is None else tensor(self._init_scale, dtype=float32)

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from rushlight.base.errors import explain
+from rushlight.base.errors import not_implemented_error
 from rushlight.core.tensor import Tensor
 
 
@@ -92,8 +92,8 @@ def sparse_addmm(self: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alp
 
 def sparse_mm_reduce(self: Tensor, other: Tensor, reduce: str) -> tuple[Tensor, Tensor]:
     """NotImplementedError: products whose terms are not added are not there."""
-    raise NotImplementedError(
-        explain(f"aten._sparse_mm_reduce_impl with {reduce!r} is not supported", "torch.sparse.mm computes the sum")
+    raise not_implemented_error(
+        f"aten._sparse_mm_reduce_impl with {reduce!r} is not supported", "torch.sparse.mm computes the sum"
     )
 
 
@@ -101,9 +101,7 @@ def unavailable(name: str) -> Callable:
     """A function that raises NotImplementedError: the name is a key of the counts of torch.utils.flop_counter."""
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        raise NotImplementedError(
-            explain(f"aten.{name} is not supported", "call the public function, and its backward")
-        )
+        raise not_implemented_error(f"aten.{name} is not supported", "call the public function, and its backward")
 
     return call
 

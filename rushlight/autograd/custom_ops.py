@@ -23,7 +23,7 @@ from typing import Any
 
 from rushlight import ops
 from rushlight.autograd.function import Function
-from rushlight.base.errors import explain
+from rushlight.base.errors import not_implemented_error, runtime_error, value_error
 from rushlight.base.pytree import tree_leaves
 from rushlight.core.mode import mode, no_grad
 from rushlight.core.tensor import Tensor
@@ -60,12 +60,10 @@ class CustomOp:
 
             @staticmethod
             def backward(ctx: Any, *grads: Any) -> Any:
-                raise RuntimeError(
-                    explain(
-                        f"Trying to backward through {space}.{self.__name__}.default but no autograd formula was "
-                        "registered. Please use register_autograd to add one.",
-                        "call register_autograd(backward, setup_context=...)",
-                    )
+                raise runtime_error(
+                    f"Trying to backward through {space}.{self.__name__}.default but no autograd formula was "
+                    "registered. Please use register_autograd to add one.",
+                    "call register_autograd(backward, setup_context=...)",
                 )
 
         Op.__name__ = f"GeneratedBackwardFor_{space}_{self.__name__}_default"
@@ -113,11 +111,9 @@ class CustomOp:
         """The result of the kernel for these arguments."""
         key = "meta" if any(t.is_meta for t in tree_leaves(values) if isinstance(t, Tensor)) else "cpu"
         if key not in self.kernels:
-            raise NotImplementedError(
-                explain(
-                    f"Could not run '{self._qualname}' with arguments from the '{key.upper()}' backend",
-                    "define a function with register_kernel for the CPU, with register_fake for 'meta'",
-                )
+            raise not_implemented_error(
+                f"Could not run '{self._qualname}' with arguments from the '{key.upper()}' backend",
+                "define a function with register_kernel for the CPU, with register_fake for 'meta'",
             )
         given = BoundArguments(self._signature, OrderedDict(zip(self._signature.parameters, values)))
         return self.kernels[key](*given.args, **given.kwargs)
@@ -180,7 +176,7 @@ def custom_op(
         return lambda f: custom_op(name, f, mutates_args=mutates_args, device_types=device_types, schema=schema)
     space, _, own = name.partition("::")
     if not own:
-        raise ValueError(explain(f"Expected `name` to be of the form `namespace::name`, got {name}"))
+        raise value_error(f"Expected `name` to be of the form `namespace::name`, got {name}")
     op = known(CustomOp(name, signature(fn), () if isinstance(mutates_args, str) else mutates_args))
     op.__doc__, op.kernels["cpu"] = fn.__doc__, fn
     return op
@@ -285,7 +281,7 @@ class Library:
 
     def __init__(self, ns: str, kind: str, dispatch_key: str = ""):
         if kind not in ("IMPL", "DEF", "FRAGMENT"):
-            raise ValueError(explain(f"Unsupported library kind: {kind}"))
+            raise value_error(f"Unsupported library kind: {kind}")
         self.ns, self.kind, self.dispatch_key = ns, kind, dispatch_key
 
     def define(self, schema: str, alias_analysis: str = "", *, tags: Any = ()) -> str:
@@ -300,9 +296,7 @@ class Library:
         """
         key = dispatch_key or self.dispatch_key
         if key.lower().startswith("autograd"):
-            raise NotImplementedError(
-                explain(f"kernels for {key} are not supported", "torch.library.register_autograd")
-            )
+            raise not_implemented_error(f"kernels for {key} are not supported", "torch.library.register_autograd")
         op = op_name if isinstance(op_name, CustomOp) else f"{self.ns}::{op_name.rpartition('::')[2]}"
         defined(op).register_kernel(key or "CompositeImplicitAutograd", fn)
 
@@ -313,7 +307,7 @@ def defined(op: str | CustomOp) -> CustomOp:
         return op
     op = op.removesuffix(".default")
     if op not in DEFINED:
-        raise RuntimeError(explain(f"operator {op} does not exist", "define the op with torch.library.custom_op"))
+        raise runtime_error(f"operator {op} does not exist", "define the op with torch.library.custom_op")
     return DEFINED[op]
 
 

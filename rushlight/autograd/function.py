@@ -11,7 +11,7 @@ from weakref import ref
 import numpy as np
 
 from rushlight.autograd.graph_errors import overwritten, second_time
-from rushlight.base.errors import explain, warn
+from rushlight.base.errors import not_implemented_error, runtime_error, type_error, warn
 from rushlight.core.clock import tick
 from rushlight.core.gradient_worlds import sparse_graph
 from rushlight.core.mode import mode, no_grad
@@ -72,11 +72,9 @@ class Context:
             return self._forward
         node = self._node()
         if node is None:
-            raise RuntimeError(
-                explain(
-                    "Trying to directly access saved tensors after the graph that they belong to is gone.",
-                    "keep what backward has computed, not its ctx",
-                )
+            raise runtime_error(
+                "Trying to directly access saved tensors after the graph that they belong to is gone.",
+                "keep what backward has computed, not its ctx",
             )
         return node.saved_tensors
 
@@ -85,11 +83,9 @@ def check_saved(name: str, tensors: tuple) -> None:
     """TypeError unless all values are tensors or None."""
     for t in tensors:
         if t is not None and not isinstance(t, Tensor):
-            raise TypeError(
-                explain(
-                    f"{name} can only save variables, but got {type(t).__name__}",
-                    "keep other things as attributes: ctx.n = n",
-                )
+            raise type_error(
+                f"{name} can only save variables, but got {type(t).__name__}",
+                "keep other things as attributes: ctx.n = n",
             )
 
 
@@ -149,12 +145,9 @@ class FunctionNode(Node):
         if len(answer) > n and all(a is None for a in answer[n:]):
             answer = answer[:n]
         if len(answer) != n:
-            raise RuntimeError(
-                explain(
-                    f"function {self.name()} returned an incorrect number of gradients (expected {n}, got "
-                    f"{len(answer)})",
-                    "return one gradient, or None, for each input of forward",
-                )
+            raise runtime_error(
+                f"function {self.name()} returned an incorrect number of gradients (expected {n}, got {len(answer)})",
+                "return one gradient, or None, for each input of forward",
             )
         if len(self.places) < n:
             self.check_others(answer)
@@ -164,12 +157,10 @@ class FunctionNode(Node):
         """RuntimeError for a gradient of an argument of forward that is not a tensor."""
         for i, g in enumerate(answer):
             if g is not None and i not in self.places:
-                raise RuntimeError(
-                    explain(
-                        f"function {self.name()} returned a gradient different than None at position {i + 1}, but the "
-                        "corresponding forward input was not a Variable",
-                        "return None for an argument that is not a tensor",
-                    )
+                raise runtime_error(
+                    f"function {self.name()} returned a gradient different than None at position {i + 1}, but the "
+                    "corresponding forward input was not a Variable",
+                    "return None for an argument that is not a tensor",
                 )
 
     def incoming(self, g: dict, i: int) -> Tensor | None:
@@ -182,18 +173,14 @@ class FunctionNode(Node):
 
     def checked(self, g: Any, i: int, edge: Node | None) -> Tensor | None:
         if g is not None and not isinstance(g, Tensor):
-            raise RuntimeError(
-                explain(f"{self.name()}: expected a Tensor or None as gradient {i}, but got {type(g).__name__}")
-            )
+            raise runtime_error(f"{self.name()}: expected a Tensor or None as gradient {i}, but got {type(g).__name__}")
         if edge is None or g is None:
             return None
         if edge.shape is not None and not expands(edge.shape, g.shape):
-            raise RuntimeError(
-                explain(
-                    f"Function {self.name()} returned an invalid gradient at index {i} - got {list(g.shape)} but "
-                    f"expected shape compatible with {list(edge.shape)}",
-                    "return a gradient of the input's shape",
-                )
+            raise runtime_error(
+                f"Function {self.name()} returned an invalid gradient at index {i} - got {list(g.shape)} but "
+                f"expected shape compatible with {list(edge.shape)}",
+                "return a gradient of the input's shape",
             )
         return g
 
@@ -243,34 +230,30 @@ class Function:
     def vmap(info: Any, in_dims: tuple, *args: Any) -> Any:
         """(outputs, out_dims) for all samples at once. Override it for vmap. `info` has `batch_size` and
         `randomness`."""
-        raise NotImplementedError(
-            explain(
-                "To use autograd.Function with vmap, you must either override the vmap staticmethod or set "
-                "generate_vmap_rule=True."
-            )
+        raise not_implemented_error(
+            "To use autograd.Function with vmap, you must either override the vmap staticmethod or set "
+            "generate_vmap_rule=True."
         )
 
     @staticmethod
     def forward(*args: Any, **kwargs: Any) -> Any:
         """The outputs of the op. Override it."""
-        raise NotImplementedError(explain("You must implement the forward function for custom autograd.Function."))
+        raise not_implemented_error("You must implement the forward function for custom autograd.Function.")
 
     @staticmethod
     def backward(*args: Any, **kwargs: Any) -> Any:
         """backward(ctx, *grads): the gradient of each input of forward, or None. Override it
         (or `vjp`)."""
-        raise NotImplementedError(
-            explain(
-                "You must implement either the backward or vjp method for your custom autograd.Function to use it "
-                "with backward mode AD."
-            )
+        raise not_implemented_error(
+            "You must implement either the backward or vjp method for your custom autograd.Function to use it "
+            "with backward mode AD."
         )
 
     @staticmethod
     def jvp(ctx: Any, *tangents: Any) -> Any:
         """The tangent of each output of forward, from the tangents of the inputs. Override it for forward mode."""
-        raise NotImplementedError(
-            explain("You must implement the jvp function for custom autograd.Function to use it with forward mode AD.")
+        raise not_implemented_error(
+            "You must implement the jvp function for custom autograd.Function to use it with forward mode AD."
         )
 
     @classmethod
@@ -340,12 +323,10 @@ def finish(node: FunctionNode, args: tuple, made: Any, recorded: bool) -> Any:
     several = isinstance(made, (tuple, list))
     originals = list(made) if several else [made]
     if not all(any(d is t for t in originals) for d in node.ctx._dirty):
-        raise RuntimeError(
-            explain(
-                f"{node.name()}: Some elements marked as dirty during the forward method were not returned as output. "
-                "The inputs that are modified inplace must all be outputs of the Function.",
-                "return what mark_dirty() names",
-            )
+        raise runtime_error(
+            f"{node.name()}: Some elements marked as dirty during the forward method were not returned as output. "
+            "The inputs that are modified inplace must all be outputs of the Function.",
+            "return what mark_dirty() names",
         )
     outs = [settled(t, args, node, recorded) for t in originals]
     for t in node.ctx._dirty:
@@ -384,12 +365,10 @@ def settled(t: Any, args: tuple, node: FunctionNode, recorded: bool) -> Any:
         return detached(t)
     if any(t is d for d in node.ctx._dirty):
         if recorded and any(x._node is not None and x._node.leaf for x in (t, t._root)):
-            raise RuntimeError(
-                explain(
-                    "a leaf Variable that requires grad has been used in an in-place operation.",
-                    "give it a clone()",
-                    op=type(node).function.__name__,
-                )
+            raise runtime_error(
+                "a leaf Variable that requires grad has been used in an in-place operation.",
+                "give it a clone()",
+                op=type(node).function.__name__,
             )
         return t
     if any(t is a for a in args):
@@ -466,6 +445,4 @@ class Once(Function):
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
-        raise RuntimeError(
-            explain("trying to differentiate twice a function that was marked with @once_differentiable")
-        )
+        raise runtime_error("trying to differentiate twice a function that was marked with @once_differentiable")

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from rushlight.base.errors import explain
+from rushlight.base.errors import type_error
 from rushlight.core.tensor import Tensor, from_array
 from rushlight.func.jacobian_api import hessian, hvp, jacobian, jvp, vhp, vjp
 
@@ -26,11 +26,9 @@ def _as_tuple(inp: Any, arg_name: str | None = None, fn_name: str | None = None)
     for i, part in enumerate(found):
         if not isinstance(part, Tensor):
             what = f"value at index {i}" if is_tuple else f"given {arg_name}"
-            raise TypeError(
-                explain(
-                    f"The {arg_name} given to {fn_name} must be either a Tensor or a tuple of Tensors but the {what} "
-                    f"has type {type(part)}."
-                )
+            raise type_error(
+                f"The {arg_name} given to {fn_name} must be either a Tensor or a tuple of Tensors but the {what} "
+                f"has type {type(part)}."
             )
     return is_tuple, found
 

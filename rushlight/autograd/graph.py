@@ -9,7 +9,7 @@ from weakref import ref
 
 import numpy as np
 
-from rushlight.base.errors import explain
+from rushlight.base.errors import runtime_error, value_error
 from rushlight.core.clock import stamp
 from rushlight.core.engine import tensors_in
 from rushlight.core.mode import Inner, Setting, innermost, mode, taken, transposing
@@ -91,8 +91,8 @@ class saved_tensors_hooks(Setting, Inner):
         before = t._version
         value = unwatched(self.pack, t)
         if t._version != before:
-            raise RuntimeError(
-                explain("A saved tensor pack hook is modifying its input in place.", "use a clone() in the hook")
+            raise runtime_error(
+                "A saved tensor pack hook is modifying its input in place.", "use a clone() in the hook"
             )
         return value
 
@@ -284,7 +284,7 @@ def register_multi_grad_hook(tensors: Sequence[Tensor], fn: Callable, *, mode: s
     2 gradients
     """
     if mode not in ("all", "any"):
-        raise ValueError(explain(f"Expects mode to be one of ('all', 'any') but got {mode}"))
+        raise value_error(f"Expects mode to be one of ('all', 'any') but got {mode}")
     nodes = [get_gradient_edge(t).key for t in tensors]
     gathering = Gathering(nodes, fn, mode == "any")
     return Handles([hooks_of(node).add("tensor", gathering) for node in dict.fromkeys(nodes)])
@@ -329,11 +329,9 @@ def get_gradient_edge(tensor: Tensor) -> GradientEdge:
     'MulBackward0'
     """
     if tensor._node is None:
-        raise RuntimeError(
-            explain(
-                "It is not possible to get the gradient edge for a Tensor that does not require gradients",
-                "call requires_grad_() on the tensor before it is used",
-            )
+        raise runtime_error(
+            "It is not possible to get the gradient edge for a Tensor that does not require gradients",
+            "call requires_grad_() on the tensor before it is used",
         )
     return GradientEdge(*tensor._node.source(), tensor._node)
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
 
-from rushlight.base.errors import explain, located, place
+from rushlight.base.errors import located, place, runtime_error
 from rushlight.base.tracebacks import hide_frames, ours, user_frame
 from rushlight.core.engine import reachable
 from rushlight.core.node import Node
@@ -30,16 +30,14 @@ def second_time(node: Node) -> RuntimeError:
     name, tensor = outlived(node) or (None, None)
     told = None if tensor is None else f"{name}, of shape {tuple(tensor.shape)}; an earlier backward() freed its graph"
     made_at = node.made_at if tensor is None or tensor._node is None else tensor._node.made_at
-    return RuntimeError(
-        explain(
-            "Trying to backward through the graph a second time (or directly access saved tensors after they have "
-            "already been freed).",
-            "run the forward pass again in each step (was a tensor computed outside the loop?); detach() tensors "
-            "carried over from the last step; or use retain_graph=True in the first backward()",
-            tensor=told,
-            op=node.name(),
-            made_at=made_at,
-        )
+    return runtime_error(
+        "Trying to backward through the graph a second time (or directly access saved tensors after they have "
+        "already been freed).",
+        "run the forward pass again in each step (was a tensor computed outside the loop?); detach() tensors "
+        "carried over from the last step; or use retain_graph=True in the first backward()",
+        tensor=told,
+        op=node.name(),
+        made_at=made_at,
     )
 
 
@@ -112,12 +110,10 @@ def out_of_place(statement: str) -> str:
 
 def overwritten(node: Node, writes: Any, what: str, shape: tuple | None) -> RuntimeError:
     written_at = place(*writes.where) if writes.where else "<unknown>"
-    return RuntimeError(
-        explain(
-            f"one of the variables needed for gradient computation has been modified by an inplace operation: {what} "
-            f"of {node.name()}, shape {shape}, now at version {writes.count}",
-            instead_of_writing(written_at),
-            saved_by=node.made_at,
-            written_at=written_at,
-        )
+    return runtime_error(
+        f"one of the variables needed for gradient computation has been modified by an inplace operation: {what} "
+        f"of {node.name()}, shape {shape}, now at version {writes.count}",
+        instead_of_writing(written_at),
+        saved_by=node.made_at,
+        written_at=written_at,
     )

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy import generic, ndarray, vdot
 
-from rushlight.base.errors import explain
+from rushlight.base.errors import runtime_error
 from rushlight.core.engine import reachable, tensors_in
 from rushlight.core.node import Node
 from rushlight.core.tensor import Tensor, numbers
@@ -42,13 +42,11 @@ def check(node: Node, outgoing: Any, looks_for: str) -> None:
             continue
         found = "nan" if np.isnan(array).any() else "inf"
         if found in looks_for:
-            raise RuntimeError(
-                explain(
-                    f"Function '{node.name()}' returned {found} values in its {i}th output.",
-                    "check this statement for 0 * inf, 0 / 0, sqrt or log at 0; clamp() or a small eps avoids them",
-                    made_at=node.made_at,
-                    began=beginning(node),
-                )
+            raise runtime_error(
+                f"Function '{node.name()}' returned {found} values in its {i}th output.",
+                "check this statement for 0 * inf, 0 / 0, sqrt or log at 0; clamp() or a small eps avoids them",
+                made_at=node.made_at,
+                began=beginning(node),
             )
 
 

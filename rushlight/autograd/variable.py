@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from rushlight.base.errors import explain, warn
+from rushlight.base.errors import type_error, warn
 from rushlight.core.backward import queue_callback
 from rushlight.core.tensor import Tensor
 from rushlight.core.views import detached
@@ -21,7 +21,7 @@ class VariableType(type):
         if data is None:
             data = Tensor()
         if not isinstance(data, Tensor):
-            raise TypeError(explain(f"Variable data has to be a tensor, but got {type(data).__name__}"))
+            raise type_error(f"Variable data has to be a tensor, but got {type(data).__name__}")
         if volatile is not None:
             warn("volatile was removed and now has no effect. Use `with torch.no_grad():` instead.")
         return detached(data).requires_grad_(requires_grad)

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from rushlight.autograd.function import Context, Function
-from rushlight.base.errors import explain
+from rushlight.base.errors import runtime_error
 from rushlight.base.pytree import _broadcast_to_and_flatten, tree_flatten, tree_leaves, tree_map, tree_unflatten
 from rushlight.core.mode import current, mode
 from rushlight.core.tensor import Tensor
@@ -35,26 +35,20 @@ def forward_of(level: Level, cls: type[Function], args: Sequence) -> Callable | 
         return None
     own = cls.vmap is not Function.vmap
     if cls.setup_context is None:
-        raise RuntimeError(
-            explain(
-                "In order to use an autograd.Function with functorch transforms (vmap, grad, jvp, jacrev, ...), it "
-                f"must override the setup_context staticmethod. {MORE}"
-            )
+        raise runtime_error(
+            "In order to use an autograd.Function with functorch transforms (vmap, grad, jvp, jacrev, ...), it "
+            f"must override the setup_context staticmethod. {MORE}"
         )
     if own and cls.generate_vmap_rule:
-        raise RuntimeError(
-            explain(
-                f"You tried to vmap over {cls.__name__}, but it has both generate_vmap_rule=True and an overriden "
-                "vmap staticmethod. Please set generate_vmap_rule=False or delete the overriden vmap staticmethod to "
-                f"avoid ambiguity. {MORE}"
-            )
+        raise runtime_error(
+            f"You tried to vmap over {cls.__name__}, but it has both generate_vmap_rule=True and an overriden "
+            "vmap staticmethod. Please set generate_vmap_rule=False or delete the overriden vmap staticmethod to "
+            f"avoid ambiguity. {MORE}"
         )
     if not own and not cls.generate_vmap_rule:
-        raise RuntimeError(
-            explain(
-                f"You tried to vmap over {cls.__name__}, but it does not have vmap support. Please override and "
-                f"implement the vmap staticmethod or set generate_vmap_rule=True. {MORE}"
-            )
+        raise runtime_error(
+            f"You tried to vmap over {cls.__name__}, but it does not have vmap support. Please override and "
+            f"implement the vmap staticmethod or set generate_vmap_rule=True. {MORE}"
         )
     return partial(on_values, cls, by_rule if own else generated)
 
@@ -91,12 +85,10 @@ def by_rule(cls: type[Function], level: Level, dims: tuple, values: tuple) -> tu
     """cls.vmap(info, in_dims, *values) -> (outputs, out_dims)."""
     answer = cls.vmap(VmapInfo(level.size, level.randomness), dims, *values)
     if not (isinstance(answer, tuple) and len(answer) == 2):
-        raise RuntimeError(
-            explain(
-                f"{cls.__name__}.vmap: expected the vmap staticmethod to have two returns, the outputs and their "
-                f"out_dims, got {type(answer).__name__}",
-                "return outputs, out_dims",
-            )
+        raise runtime_error(
+            f"{cls.__name__}.vmap: expected the vmap staticmethod to have two returns, the outputs and their "
+            f"out_dims, got {type(answer).__name__}",
+            "return outputs, out_dims",
         )
     return answer
 
@@ -105,10 +97,8 @@ def places_of(cls: type[Function], dims: Any, tree: Any) -> list:
     """The dimension of the samples in each output, from `out_dims`."""
     found = _broadcast_to_and_flatten(dims, tree)
     if found is None:
-        raise RuntimeError(
-            explain(
-                f"{cls.__name__}.vmap returned an incompatible pair: the out_dims {dims} do not fit the outputs {tree}"
-            )
+        raise runtime_error(
+            f"{cls.__name__}.vmap returned an incompatible pair: the out_dims {dims} do not fit the outputs {tree}"
         )
     return found
 

@@ -6,7 +6,7 @@ import re
 from contextvars import ContextVar, Token
 from typing import Any
 
-from rushlight.base.errors import NoCuda, explain
+from rushlight.base.errors import NoCuda, explain, runtime_error, type_error
 
 KNOWN = (
     "cpu",
@@ -55,23 +55,19 @@ class device:
         elif isinstance(type, str):
             kind, position = _parsed(type, index)
         elif type.__class__ is int and index is None:
-            raise RuntimeError(
-                explain(
-                    "device(): "
-                    + (
-                        "Device index must not be negative"
-                        if type < 0
-                        else "Cannot access accelerator device when none is available"
-                    )
-                    + f": {type}: use 'cpu'"
+            raise runtime_error(
+                "device(): "
+                + (
+                    "Device index must not be negative"
+                    if type < 0
+                    else "Cannot access accelerator device when none is available"
                 )
+                + f": {type}: use 'cpu'"
             )
         else:
-            raise TypeError(
-                explain(
-                    f"device(): a string such as 'cpu' or a device is needed, not {type!r}"
-                    + ("" if index is None else f" with index {index!r}")
-                )
+            raise type_error(
+                f"device(): a string such as 'cpu' or a device is needed, not {type!r}"
+                + ("" if index is None else f" with index {index!r}")
             )
         object.__setattr__(self, "type", kind)
         object.__setattr__(self, "index", position)
@@ -110,33 +106,29 @@ class device:
 def _parsed(text: str, index: int | None) -> tuple[str, int | None]:
     """The type and index that `device(text, index)` names."""
     if not text:
-        raise RuntimeError(explain("device(): Device string must not be empty: use 'cpu'"))
+        raise runtime_error("device(): Device string must not be empty: use 'cpu'")
     if text in KNOWN and index is None:  # without compiling the regular expression
         return text, None
     match = re.fullmatch(DEVICE_STRING, text)
     if match is None:
-        raise RuntimeError(explain(f"device(): Invalid device string: '{text}': use 'cpu' or 'cpu:0'"))
+        raise runtime_error(f"device(): Invalid device string: '{text}': use 'cpu' or 'cpu:0'")
     kind, number = match.groups()
     if kind not in KNOWN:
-        raise RuntimeError(
-            explain(
-                f"device(): Expected one of {', '.join(KNOWN)} device type at start of device string: {kind}",
-                "use 'cpu', the only device of rushlight",
-            )
+        raise runtime_error(
+            f"device(): Expected one of {', '.join(KNOWN)} device type at start of device string: {kind}",
+            "use 'cpu', the only device of rushlight",
         )
     if index is None:
         return kind, None if number is None else int(number)
     if number is not None:
-        raise RuntimeError(
-            explain(
-                f"device(): type (string) must not include an index because index was passed explicitly: '{text}' and "
-                f"{index}: drop one of them"
-            )
+        raise runtime_error(
+            f"device(): type (string) must not include an index because index was passed explicitly: '{text}' and "
+            f"{index}: drop one of them"
         )
     if isinstance(index, bool) or not isinstance(index, int):
-        raise TypeError(explain(f"device(): argument 'index' (position 2) must be int, not {type(index).__name__}"))
+        raise type_error(f"device(): argument 'index' (position 2) must be int, not {type(index).__name__}")
     if index < 0:
-        raise RuntimeError(explain(f"device(): Device index must not be negative, but is {index}"))
+        raise runtime_error(f"device(): Device index must not be negative, but is {index}")
     return kind, index
 
 

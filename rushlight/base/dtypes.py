@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from rushlight.base.errors import describe, explain
+from rushlight.base.errors import describe, not_implemented_error, runtime_error, type_error, value_error
 
 BOOL, INTEGER, FLOATING, COMPLEX = range(4)  # dtype.category, in the order of promotion
 
@@ -46,8 +46,8 @@ class dtype:
         if attribute != "numpy":
             raise AttributeError(f"'torch.dtype' object has no attribute '{attribute}'")
         if self.name != "bfloat16":
-            raise NotImplementedError(
-                explain(f"tensors of torch.{self.name} do not exist here, only its name does: convert to another dtype")
+            raise not_implemented_error(
+                f"tensors of torch.{self.name} do not exist here, only its name does: convert to another dtype"
             )
         try:
             import ml_dtypes
@@ -61,17 +61,13 @@ class dtype:
         if self.is_complex:
             return self
         if self is float16:
-            raise RuntimeError(
-                explain(
-                    "torch.complex32, the complex of torch.float16, does not exist here, as NumPy has none: convert "
-                    "to torch.float32 first"
-                )
+            raise runtime_error(
+                "torch.complex32, the complex of torch.float16, does not exist here, as NumPy has none: convert "
+                "to torch.float32 first"
             )
         if not self.is_floating_point:
-            raise RuntimeError(
-                explain(
-                    f"Unknown Complex ScalarType for {self.scalar_type}: convert {self} to a floating-point dtype first"
-                )
+            raise runtime_error(
+                f"Unknown Complex ScalarType for {self.scalar_type}: convert {self} to a floating-point dtype first"
             )
         return complex128 if self is float64 else complex64
 
@@ -180,17 +176,13 @@ def _of_any(numpy_dtype: np.dtype) -> dtype:
         return _BY_NUMPY[numpy_dtype]
     native = numpy_dtype.newbyteorder("=")
     if native in _BY_NUMPY:
-        raise TypeError(
-            explain(
-                f"NumPy dtype {numpy_dtype.str} has a foreign byte order, which tensors cannot hold: convert the "
-                f"array with .astype('{native.name}')"
-            )
+        raise type_error(
+            f"NumPy dtype {numpy_dtype.str} has a foreign byte order, which tensors cannot hold: convert the "
+            f"array with .astype('{native.name}')"
         )
-    raise TypeError(
-        explain(
-            f"NumPy dtype {numpy_dtype} has no torch dtype: convert the array with .astype() to one of "
-            + ", ".join(d.name for d in DTYPES)
-        )
+    raise type_error(
+        f"NumPy dtype {numpy_dtype} has no torch dtype: convert the array with .astype() to one of "
+        + ", ".join(d.name for d in DTYPES)
     )
 
 
@@ -204,11 +196,9 @@ def as_dtype(value: Any) -> dtype:
         return value
     if isinstance(value, type) and value in _BY_PYTHON:
         return _BY_PYTHON[value]
-    raise TypeError(
-        explain(
-            f"argument 'dtype' must be torch.dtype, not {value!r} of type {type(value).__name__}: use one such as "
-            "torch.float32"
-        )
+    raise type_error(
+        f"argument 'dtype' must be torch.dtype, not {value!r} of type {type(value).__name__}: use one such as "
+        "torch.float32"
     )
 
 
@@ -227,8 +217,8 @@ def of_scalar(value: Any) -> dtype:
         return int64
     if isinstance(value, (complex, np.complexfloating)):
         return _default.to_complex()
-    raise TypeError(
-        explain(f"a number is needed, not {value!r} of type {type(value).__name__}: pass a bool, int, float or complex")
+    raise type_error(
+        f"a number is needed, not {value!r} of type {type(value).__name__}: pass a bool, int, float or complex"
     )
 
 
@@ -255,11 +245,9 @@ def holding(numbers: Any, d: dtype) -> np.ndarray:
     elif a.dtype.kind == "O":  # integers of more than 64 bits
         a = a.astype(complex if kind == "c" else float)
     if wrong:
-        raise RuntimeError(
-            explain(
-                f"value cannot be converted to type {str(d).removeprefix('torch.')} without overflow",
-                "take the real part first" if a_complex else "use a dtype with a larger range",
-            )
+        raise runtime_error(
+            f"value cannot be converted to type {str(d).removeprefix('torch.')} without overflow",
+            "take the real part first" if a_complex else "use a dtype with a larger range",
         )
     with np.errstate(all="ignore"):
         return a.astype(d.numpy)
@@ -282,16 +270,14 @@ def promote_types(type1: dtype, type2: dtype) -> dtype:
     torch.float16
     """
     if not (isinstance(type1, dtype) and isinstance(type2, dtype)):
-        raise TypeError(explain(f"promote_types(): two dtypes are needed, not {type1!r} and {type2!r}"))
+        raise type_error(f"promote_types(): two dtypes are needed, not {type1!r} and {type2!r}")
     if type1 is type2:
         return type1
     low, high = sorted((type1, type2), key=lambda d: (d.category, d.itemsize))
     if not _BAREBONES.isdisjoint((low, high)) and not high.is_floating_point:
-        raise RuntimeError(
-            explain(
-                "Promotion for uint16, uint32, uint64 types is not supported, attempted to promote "
-                f"{type1.scalar_type} and {type2.scalar_type}: use .to(dtype)"
-            )
+        raise runtime_error(
+            "Promotion for uint16, uint32, uint64 types is not supported, attempted to promote "
+            f"{type1.scalar_type} and {type2.scalar_type}: use .to(dtype)"
         )
     if high is complex64 and low is float64:
         return complex128
@@ -321,7 +307,7 @@ def result_dtype(pairs: Iterable[tuple[dtype, int]]) -> dtype:
 def _of_kinds(*kinds: dtype | None) -> dtype:
     found = [d for d in kinds if d is not None]
     if not found:
-        raise ValueError(explain("result_dtype(): at least one operand is needed"))
+        raise value_error("result_dtype(): at least one operand is needed")
     return reduce(lambda later, first: _combine(first, later), reversed(found))
 
 
@@ -342,11 +328,8 @@ def can_cast(from_: dtype, to: dtype) -> bool:
     """
     for name, given in (("from_", from_), ("to", to)):
         if not isinstance(given, dtype):
-            raise TypeError(
-                explain(
-                    f"can_cast(): argument '{name}' must be torch.dtype, not {describe(given)}",
-                    "a tensor has one: x.dtype",
-                )
+            raise type_error(
+                f"can_cast(): argument '{name}' must be torch.dtype, not {describe(given)}", "a tensor has one: x.dtype"
             )
     return from_.category <= to.category
 
@@ -377,11 +360,9 @@ def set_default_dtype(d: dtype) -> None:
     """
     global _default
     if not isinstance(d, dtype) or not d.is_floating_point:
-        raise TypeError(
-            explain(
-                f"set_default_dtype(): only floating-point types are supported as the default type, not {d!r}: use "
-                "one such as torch.float32"
-            )
+        raise type_error(
+            f"set_default_dtype(): only floating-point types are supported as the default type, not {d!r}: use "
+            "one such as torch.float32"
         )
     _default = d
 
@@ -414,8 +395,8 @@ class finfo:
     def __init__(self, type: dtype | None = None) -> None:
         real = _default if type is None else _checked(type, "finfo").to_real()
         if not real.is_floating_point:
-            raise TypeError(
-                explain(f"torch.finfo() requires a floating point input type, not {type}. Use torch.iinfo to handle it")
+            raise type_error(
+                f"torch.finfo() requires a floating point input type, not {type}. Use torch.iinfo to handle it"
             )
         if real.name in _EIGHT_BITS:
             self.eps, self.max, self.min, self.tiny = _EIGHT_BITS[real.name]
@@ -451,7 +432,7 @@ class iinfo:
         type = _checked(type, "iinfo")
         if type.category != INTEGER:
             hint = "Cast to torch.uint8" if type is bool_ else "Use torch.finfo to handle it"
-            raise TypeError(explain(f"torch.iinfo() requires an integer input type, not {type}. {hint}"))
+            raise type_error(f"torch.iinfo() requires an integer input type, not {type}. {hint}")
         self.bits = 8 * type.itemsize
         self.max = 2 ** (self.bits - type.is_signed) - 1
         self.min = -self.max - 1 if type.is_signed else 0
@@ -470,9 +451,7 @@ class iinfo:
 def _checked(value: Any, function: str) -> dtype:
     value = {float: float64, complex: complex128, int: int64}.get(value, value)
     if not isinstance(value, dtype):
-        raise TypeError(
-            explain(f"{function}(): argument 'type' (position 1) must be torch.dtype, not {type(value).__name__}")
-        )
+        raise type_error(f"{function}(): argument 'type' (position 1) must be torch.dtype, not {type(value).__name__}")
     return value
 
 
@@ -489,10 +468,8 @@ def plain(array: np.ndarray) -> np.ndarray:
 def check_differentiable(d: dtype) -> None:
     """RuntimeError unless tensors of this dtype can require gradients."""
     if not (d.is_floating_point or d.is_complex):
-        raise RuntimeError(
-            explain(
-                "only Tensors of floating point and complex dtype can require gradients",
-                "convert it first: x.float()",
-                dtype=d,
-            )
+        raise runtime_error(
+            "only Tensors of floating point and complex dtype can require gradients",
+            "convert it first: x.float()",
+            dtype=d,
         )

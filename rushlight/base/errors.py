@@ -142,6 +142,31 @@ def explain(what: str, hint: str = "", **facts: object) -> str:
     return "\n".join(lines)
 
 
+def runtime_error(what: str, hint: str = "", **facts: object) -> RuntimeError:
+    """`raise runtime_error(what, hint, x=describe(x))`: the text is `explain`'s."""
+    return RuntimeError(explain(what, hint, **facts))
+
+
+def value_error(what: str, hint: str = "", **facts: object) -> ValueError:
+    return ValueError(explain(what, hint, **facts))
+
+
+def type_error(what: str, hint: str = "", **facts: object) -> TypeError:
+    return TypeError(explain(what, hint, **facts))
+
+
+def index_error(what: str, hint: str = "", **facts: object) -> IndexError:
+    return IndexError(explain(what, hint, **facts))
+
+
+def not_implemented_error(what: str, hint: str = "", **facts: object) -> NotImplementedError:
+    return NotImplementedError(explain(what, hint, **facts))
+
+
+def assertion_error(what: str, hint: str = "", **facts: object) -> AssertionError:
+    return AssertionError(explain(what, hint, **facts))
+
+
 def first_line(error: BaseException) -> str:
     """What an error of the library says, without its facts: for the message of another error."""
     return str(error).partition("\n  at: ")[0]
@@ -208,7 +233,7 @@ def warn_once(text: str, key: str = "") -> None:
 def overflowed(shape: tuple[int, ...]) -> RuntimeError:
     """torch's error for a shape with more elements than an address can count."""
     what = "Stride" if 0 in shape else "Storage size"
-    return RuntimeError(explain(f"{what} calculation overflowed with sizes={list(shape)}"))
+    return runtime_error(f"{what} calculation overflowed with sizes={list(shape)}")
 
 
 def overflow(what: str, place: int = 0, **facts: Any) -> ValueError | TypeError:
@@ -216,19 +241,17 @@ def overflow(what: str, place: int = 0, **facts: Any) -> ValueError | TypeError:
     dimensions, counted from 1; a ValueError for a single number (place 0)."""
     words, hint = "Overflow when unpacking long long", "int64 holds -2**63 to 2**63 - 1"
     if not place:
-        return ValueError(explain(words, hint, **facts))
-    return TypeError(explain(f'{what} failed to unpack the object at pos {place} with error "{words}"', hint))
+        return value_error(words, hint, **facts)
+    return type_error(f'{what} failed to unpack the object at pos {place} with error "{words}"', hint)
 
 
 def out_of_memory(error: MemoryError) -> RuntimeError:
     """torch's error for a tensor that no memory holds, from NumPy's MemoryError."""
     shape, dtype = getattr(error, "shape", ()), getattr(error, "dtype", None)
     size = "" if dtype is None else f": you tried to allocate {prod(shape) * dtype.itemsize} bytes"
-    return RuntimeError(
-        explain(
-            f"DefaultCPUAllocator: can't allocate memory{size}",
-            tensor=None if dtype is None else f"{dtype.name}{list(shape)}",
-        )
+    return runtime_error(
+        f"DefaultCPUAllocator: can't allocate memory{size}",
+        tensor=None if dtype is None else f"{dtype.name}{list(shape)}",
     )
 
 
@@ -257,19 +280,15 @@ shown_as(Touched, "builtins", "RuntimeError")
 def check_assigned(shape: tuple, to: tuple, dtype: Any, of: Any) -> None:
     """RuntimeError if a gradient of `shape` and `dtype` cannot be `.grad` of a tensor of shape `to` and dtype `of`."""
     if shape != to:
-        raise RuntimeError(
-            explain(
-                f"attempting to assign a gradient of size '{list(shape)}' to a tensor of size '{list(to)}'. Please "
-                "ensure that the gradient and the tensor are the same size"
-            )
+        raise runtime_error(
+            f"attempting to assign a gradient of size '{list(shape)}' to a tensor of size '{list(to)}'. Please "
+            "ensure that the gradient and the tensor are the same size"
         )
     if dtype is not of:
-        raise RuntimeError(
-            explain(
-                f"attempting to assign a gradient with dtype '{dtype}' to a tensor with grad_dtype '{of}'. The "
-                "gradient must match the tensor's grad_dtype",
-                "convert the gradient first",
-            )
+        raise runtime_error(
+            f"attempting to assign a gradient with dtype '{dtype}' to a tensor with grad_dtype '{of}'. The "
+            "gradient must match the tensor's grad_dtype",
+            "convert the gradient first",
         )
 
 
@@ -292,8 +311,8 @@ def unexpected(function: str, word: str, known: Iterable[str]) -> TypeError:
     """The TypeError for a keyword that `function` does not take; names the nearest known keyword, and all of them."""
     names = [*known]
     hint = meant(word, names).removeprefix("; ")
-    return TypeError(
-        explain(f"{function}() got an unexpected keyword argument '{word}'", hint, it_takes=", ".join(names) or "none")
+    return type_error(
+        f"{function}() got an unexpected keyword argument '{word}'", hint, it_takes=", ".join(names) or "none"
     )
 
 
@@ -373,7 +392,7 @@ def check_call(f: Callable, args: tuple, kwargs: dict, error: Exception) -> None
     check_given(f, args, kwargs)
     trace = error.__traceback__
     if isinstance(error, TypeError) and trace is not None and trace.tb_next is None:
-        raise TypeError(explain(str(error))) from None  # f was not entered: too many arguments
+        raise type_error(str(error)) from None  # f was not entered: too many arguments
     given = (*args, *kwargs.values())
     if of_kinds(error) or lacks(error, given):
         raise invalid_combination(f.__name__, args, kwargs) from None
@@ -397,21 +416,19 @@ def check_given(f: Callable, args: tuple, kwargs: dict) -> None:
 
 def not_a_tensor(function: str, name: str, place: int, value: Any) -> TypeError:
     """torch's TypeError for an argument that must be a tensor; `place` counts from 0."""
-    return TypeError(
-        explain(
-            f"{function}(): argument '{name}' (position {place + 1}) must be Tensor, not {type(value).__name__}",
-            "did a forward() return nothing?"
-            if value is None
-            else "take its elements apart first: out, state = lstm(x), or value[0]"
-            if isinstance(value, tuple)
-            else f"make it a tensor: torch.tensor({value!r})"
-            if isinstance(value, (bool, int, float, complex))
-            else ""
-            if isinstance(value, (str, bytes)) or callable(value)
-            else "join the list first: torch.stack([...]), or torch.cat([...]) along rows"
-            if isinstance(value, list) and value and all(map(is_tensor, value))
-            else "make it a tensor: torch.tensor(...)",
-        )
+    return type_error(
+        f"{function}(): argument '{name}' (position {place + 1}) must be Tensor, not {type(value).__name__}",
+        "did a forward() return nothing?"
+        if value is None
+        else "take its elements apart first: out, state = lstm(x), or value[0]"
+        if isinstance(value, tuple)
+        else f"make it a tensor: torch.tensor({value!r})"
+        if isinstance(value, (bool, int, float, complex))
+        else ""
+        if isinstance(value, (str, bytes)) or callable(value)
+        else "join the list first: torch.stack([...]), or torch.cat([...]) along rows"
+        if isinstance(value, list) and value and all(map(is_tensor, value))
+        else "make it a tensor: torch.tensor(...)",
     )
 
 
@@ -471,12 +488,10 @@ def unfit(function: str, args: tuple, kwargs: dict, error: Exception) -> Excepti
     got = ", ".join([describe(value) for value in (*args, *kwargs.values())])
     axis, ndim = getattr(error, "axis", None), getattr(error, "ndim", None)
     if axis is not None and ndim is not None:  # NumPy's AxisError
-        return IndexError(
-            explain(
-                f"Dimension out of range (expected to be in range of [{-ndim}, {ndim - 1}], but got {axis})",
-                op=function,
-                got=got,
-            )
+        return index_error(
+            f"Dimension out of range (expected to be in range of [{-ndim}, {ndim - 1}], but got {axis})",
+            op=function,
+            got=got,
         )
     kind = IndexError if isinstance(error, IndexError) else RuntimeError
     return kind(explain(f"{function}(): the shapes or dimensions of the arguments do not fit", got=got))
@@ -486,11 +501,9 @@ def invalid_combination(function: str, args: tuple, kwargs: dict) -> TypeError:
     """torch's TypeError for arguments that no form of a function takes."""
     kinds = [type(value).__name__ for value in args]
     kinds += [f"{name}={type(value).__name__}" for name, value in kwargs.items()]
-    return TypeError(
-        explain(
-            f"{function}() received an invalid combination of arguments - got ({', '.join(kinds)})",
-            got=", ".join([describe(value) for value in (*args, *kwargs.values())]),
-        )
+    return type_error(
+        f"{function}() received an invalid combination of arguments - got ({', '.join(kinds)})",
+        got=", ".join([describe(value) for value in (*args, *kwargs.values())]),
     )
 
 
@@ -549,18 +562,16 @@ def check_kinds(function: str, arguments: Iterable[tuple[str, Any, Any]]) -> Non
             if several:
                 i, item = next((i, item) for i, item in enumerate(value) if not is_int(item))
                 found = f"but found element of type {type(item).__name__} at pos {i}"
-            raise TypeError(
-                explain(
-                    f"{function}(): argument '{name}' (position {place + 1}) must be {WORDS.get(kind, kind)}, {found}",
-                    got=describe(value),
-                )
+            raise type_error(
+                f"{function}(): argument '{name}' (position {place + 1}) must be {WORDS.get(kind, kind)}, {found}",
+                got=describe(value),
             ) from None
 
 
 def not_tensors(place: int, values: Sequence[Any]) -> TypeError:
     """torch's TypeError for a list of tensors with something else in it."""
     i, value = next((i, value) for i, value in enumerate(values) if not is_tensor(value))
-    return TypeError(explain(f"expected Tensor as element {i} in argument {place}, but got {type(value).__name__}"))
+    return type_error(f"expected Tensor as element {i} in argument {place}, but got {type(value).__name__}")
 
 
 class Suggesting:
@@ -591,10 +602,8 @@ def out_of_range(dim: int, n: int, **facts: Any) -> IndexError | ValueError | Ty
     """torch's error for a dimension `dim` of a tensor of `n` dimensions."""
     if not -(2**63) <= dim < 2**63:
         return overflow("dim", **facts)
-    return IndexError(
-        explain(
-            f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {dim})",
-            f"dimensions are 0 to {n - 1}, or -1 to {-n}" if n > 1 else "the only dimension is 0",
-            **facts,
-        )
+    return index_error(
+        f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {dim})",
+        f"dimensions are 0 to {n - 1}, or -1 to {-n}" if n > 1 else "the only dimension is 0",
+        **facts,
     )

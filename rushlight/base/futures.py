@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from threading import Condition
 from typing import Any, Generic, TypeVar
 
-from rushlight.base.errors import explain
+from rushlight.base.errors import runtime_error, type_error
 
 T = TypeVar("T")
 # A function to call when a future is done. It returns the future that the call has completed,
@@ -67,11 +67,9 @@ class Future(Generic[T]):
         """Set the value or the error, for those that wait. RuntimeError if it is set already."""
         with self._changed:
             if self._complete:
-                raise RuntimeError(
-                    explain(
-                        "Attempting to mark a completed Future as complete again. Note that a Future can only be "
-                        "marked completed once."
-                    )
+                raise runtime_error(
+                    "Attempting to mark a completed Future as complete again. Note that a Future can only be "
+                    "marked completed once."
                 )
             self._value, self._error, self._complete = value, error, True
             self._sources = ()
@@ -114,7 +112,7 @@ class Future(Generic[T]):
     def value(self) -> T:
         """The result, which must be there: RuntimeError if not. What went wrong is raised."""
         if not self._complete:
-            raise RuntimeError(explain("the future has no value yet", "wait()"))
+            raise runtime_error("the future has no value yet", "wait()")
         if self._error is not None:
             raise self._error
         return self._value
@@ -167,7 +165,7 @@ class Future(Generic[T]):
 def check_callable(name: str, callback: Any) -> None:
     """TypeError unless the callback can be called."""
     if not callable(callback):
-        raise TypeError(explain(f"{name}(): the callback must be callable, but got {type(callback).__name__}"))
+        raise type_error(f"{name}(): the callback must be callable, but got {type(callback).__name__}")
 
 
 def collect_all(futures: Sequence[Future]) -> Future[list[Future]]:
@@ -183,7 +181,7 @@ def collect_all(futures: Sequence[Future]) -> Future[list[Future]]:
     every = list(futures)
     for future in every:
         if not isinstance(future, Future):
-            raise TypeError(explain(f"collect_all takes Futures, but got {type(future).__name__}"))
+            raise type_error(f"collect_all takes Futures, but got {type(future).__name__}")
     together: Future[list[Future]] = Future()
     together._sources = every
     left = len(every)

@@ -8,7 +8,7 @@ from functools import lru_cache
 import numpy as np
 from numpy import ndarray
 
-from rushlight.base.errors import explain
+from rushlight.base.errors import runtime_error
 
 
 class memory_format:
@@ -48,12 +48,10 @@ def order_of(form: memory_format, ndim: int) -> tuple[int, ...]:
     if form.ndim is None:
         return tuple(range(ndim))
     if form.ndim != ndim:
-        raise RuntimeError(
-            explain(
-                f"required rank {form.ndim} tensor to use {form.name} format",
-                "channels_last needs (N, C, H, W), channels_last_3d (N, C, D, H, W)",
-                rank=ndim,
-            )
+        raise runtime_error(
+            f"required rank {form.ndim} tensor to use {form.name} format",
+            "channels_last needs (N, C, H, W), channels_last_3d (N, C, D, H, W)",
+            rank=ndim,
         )
     return 0, *range(2, ndim), 1
 

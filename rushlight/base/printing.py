@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from rushlight.base.dtypes import bool_, complex64, complex128, dtype, float64, get_default_dtype, int64, of
-from rushlight.base.errors import explain
+from rushlight.base.errors import value_error
 
 # -- options ---------------------------------------------------------------------------------------
 
@@ -105,9 +105,7 @@ def _changed(
     sci_mode: bool | None = None,
 ) -> _Options:
     if profile is not None and profile not in _PROFILES:
-        raise ValueError(
-            explain(f"set_printoptions(): there is no profile {profile!r}: choose one of " + ", ".join(_PROFILES))
-        )
+        raise value_error(f"set_printoptions(): there is no profile {profile!r}: choose one of " + ", ".join(_PROFILES))
     changes: dict[str, Any] = {"sci_mode": sci_mode}
     if precision is not None:
         changes["precision"] = _count("precision", precision)
@@ -122,7 +120,7 @@ def _changed(
 
 def _count(option: str, value: int) -> int:
     if index(value) < 0:
-        raise ValueError(explain(f"set_printoptions(): {option} is {value}, but must be at least 0"))
+        raise value_error(f"set_printoptions(): {option} is {value}, but must be at least 0")
     return index(value)
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import reduce
 from typing import Any, NamedTuple
 
-from rushlight.base.errors import explain
+from rushlight.base.errors import type_error, value_error
 from rushlight.base.size import Size
 
 PyTree = Any
@@ -115,7 +115,7 @@ def register_pytree_node(
     `flatten_with_keys_fn(x) -> ([(key, child), ...], context)` names the children in paths. The arguments about
     serialization are accepted; forms are not serialized. ValueError if the class is registered already."""
     if cls in KINDS:
-        raise ValueError(explain(f"{cls} is already registered as pytree node."))
+        raise value_error(f"{cls} is already registered as pytree node.")
     keyed = flatten_with_keys_fn
     KINDS[cls] = Kind(
         flatten_fn, unflatten_fn, None if keyed is None else lambda tree: [key for key, _ in keyed(tree)[0]]
@@ -166,12 +166,10 @@ class TreeSpec:
         """The tree of this form with these leaves. ValueError unless the number of leaves fits."""
         found = list(leaves)
         if len(found) != self.num_leaves:
-            raise ValueError(
-                explain(
-                    f"treespec.unflatten(leaves): `leaves` has length {len(found)} but the spec refers to a pytree "
-                    f"that holds {self.num_leaves} items ({self}).",
-                    "pass as many leaves as tree_flatten returned",
-                )
+            raise value_error(
+                f"treespec.unflatten(leaves): `leaves` has length {len(found)} but the spec refers to a pytree "
+                f"that holds {self.num_leaves} items ({self}).",
+                "pass as many leaves as tree_flatten returned",
             )
         return self.filled(iter(found))
 
@@ -198,22 +196,19 @@ class TreeSpec:
         kind = kind_of(tree)
         dicts = (dict, OrderedDict, defaultdict)
         if kind is None or not (type(tree) is self.type or (type(tree) in dicts and self.type in dicts)):
-            raise ValueError(explain(f"Node type mismatch; expected {self.type}, but got {type(tree)}."))
+            raise value_error(f"Node type mismatch; expected {self.type}, but got {type(tree)}.")
         children, context = kind.flatten_fn(tree)
         children = list(children)
         if len(children) != self.num_children:
-            raise ValueError(explain(f"Node arity mismatch; expected {self.num_children}, but got {len(children)}."))
+            raise value_error(f"Node arity mismatch; expected {self.num_children}, but got {len(children)}.")
         if self.type not in dicts:
             if context != self.context and self.type is not deque:
-                raise ValueError(explain(f"Node context mismatch for custom node type {self.type}."))
+                raise value_error(f"Node context mismatch for custom node type {self.type}.")
             return children
         keys = self.context[1] if self.type is defaultdict else self.context
         if set(keys) != set(tree):
-            raise ValueError(
-                explain(
-                    f"Node keys mismatch; missing key(s): {set(keys) - set(tree)}; extra key(s): "
-                    f"{set(tree) - set(keys)}."
-                )
+            raise value_error(
+                f"Node keys mismatch; missing key(s): {set(keys) - set(tree)}; extra key(s): {set(tree) - set(keys)}."
             )
         return [tree[key] for key in keys]
 
@@ -274,11 +269,9 @@ def flattened(tree: PyTree, leaves: list, is_leaf: IsLeaf) -> TreeSpec:
 def tree_unflatten(leaves: Iterable, treespec: TreeSpec) -> PyTree:
     """The tree of this structure with these leaves: the inverse of `tree_flatten`."""
     if not isinstance(treespec, TreeSpec):
-        raise TypeError(
-            explain(
-                f"Expected `treespec` to be an instance of PyTreeSpec but got item of type {type(treespec)}.",
-                "pass the second result of tree_flatten",
-            )
+        raise type_error(
+            f"Expected `treespec` to be an instance of PyTreeSpec but got item of type {type(treespec)}.",
+            "pass the second result of tree_flatten",
         )
     return treespec.unflatten(leaves)
 
@@ -380,11 +373,9 @@ def paths(tree: PyTree, path: tuple, is_leaf: IsLeaf) -> Iterator[tuple[tuple, A
         yield path, tree
         return
     if kind.keys is None:
-        raise ValueError(
-            explain(
-                f"Did not find a flatten_with_keys_fn for type: {type(tree)}.",
-                "pass flatten_with_keys_fn to register_pytree_node()",
-            )
+        raise value_error(
+            f"Did not find a flatten_with_keys_fn for type: {type(tree)}.",
+            "pass flatten_with_keys_fn to register_pytree_node()",
         )
     for key, child in zip(kind.keys(tree), kind.flatten_fn(tree)[0]):
         yield from paths(child, (*path, key), is_leaf)

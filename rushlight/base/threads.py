@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from rushlight.base.errors import explain
+from rushlight.base.errors import runtime_error
 
 chosen: int | None = None  # the number given to `set_num_threads`
 
@@ -108,8 +108,8 @@ def set_num_threads(n: int) -> None:
     1
     """
     if not isinstance(n, int) or n < 1:
-        raise RuntimeError(
-            explain("set_num_threads expects a positive integer", f"this machine has {os.cpu_count()} cores", given=n)
+        raise runtime_error(
+            "set_num_threads expects a positive integer", f"this machine has {os.cpu_count()} cores", given=n
         )
     global chosen
     found = pools()

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from rushlight.base.errors import explain
+from rushlight.base.errors import runtime_error, type_error, value_error
 from rushlight.core.clock import stamp
 from rushlight.core.tensor import Tensor, noticed, writes_of
 
@@ -15,33 +15,27 @@ from rushlight.core.tensor import Tensor, noticed, writes_of
 def check_tensor(value: Any, name: str) -> Tensor:
     """The tensor. TypeError for anything else."""
     if not isinstance(value, Tensor):
-        raise TypeError(
-            explain(
-                f"Invalid function argument. Expected parameter `{name}` of type torch.Tensor\n"
-                f"             but got {type(value)} instead."
-            )
+        raise type_error(
+            f"Invalid function argument. Expected parameter `{name}` of type torch.Tensor\n"
+            f"             but got {type(value)} instead."
         )
     noticed(value)
     if value.is_meta:
-        raise ValueError(explain("a meta tensor has no elements to send"))
+        raise value_error("a meta tensor has no elements to send")
     return value
 
 
 def check_list(values: Any, name: str, size: int) -> list[Tensor]:
     """The tensors of a list, one for each rank."""
     if not isinstance(values, (list, tuple)):
-        raise TypeError(
-            explain(
-                f"Invalid function argument. Expected parameter `{name}` of type List[torch.Tensor]\n             but "
-                f"got {type(values)} instead."
-            )
+        raise type_error(
+            f"Invalid function argument. Expected parameter `{name}` of type List[torch.Tensor]\n             but "
+            f"got {type(values)} instead."
         )
     if len(values) != size:
-        raise RuntimeError(
-            explain(
-                f"invalid tensor list `{name}` (expected length {size}, got {len(values)})",
-                "one tensor for each rank of the group",
-            )
+        raise runtime_error(
+            f"invalid tensor list `{name}` (expected length {size}, got {len(values)})",
+            "one tensor for each rank of the group",
         )
     return [check_tensor(value, name) for value in values]
 
@@ -50,14 +44,12 @@ def check_same(tensors: Sequence[Tensor], like: Tensor, name: str) -> None:
     """Raise where tensors differ in dtype or number of elements."""
     for i, t in enumerate(tensors):
         if t.dtype != like.dtype:
-            raise ValueError(
-                explain(f"Tensors in a collective must have the same dtype: `{name}` has {t.dtype}, not {like.dtype}")
+            raise value_error(
+                f"Tensors in a collective must have the same dtype: `{name}` has {t.dtype}, not {like.dtype}"
             )
         if t.numel() != like.numel():
-            raise ValueError(
-                explain(
-                    f"invalid tensor at index {i} of `{name}`: expected shape {tuple(like.shape)}, got {tuple(t.shape)}"
-                )
+            raise value_error(
+                f"invalid tensor at index {i} of `{name}`: expected shape {tuple(like.shape)}, got {tuple(t.shape)}"
             )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from rushlight.base.errors import explain
+from rushlight.base.errors import runtime_error, type_error, value_error
 from rushlight.comm.arrays import check_same, check_tensor, into_bytes, joined, raw, space, text
 from rushlight.comm.collectives import ended, reduced_in_place
 from rushlight.comm.groups import member
@@ -20,11 +20,9 @@ from rushlight.core.tensor import Tensor
 def check_tensors(values: Any, name: str) -> list[Tensor]:
     """The tensors of a list of any length."""
     if not isinstance(values, (list, tuple)):
-        raise TypeError(
-            explain(
-                f"Invalid function argument. Expected parameter `{name}` of type List[torch.Tensor]\n             but "
-                f"got {type(values)} instead."
-            )
+        raise type_error(
+            f"Invalid function argument. Expected parameter `{name}` of type List[torch.Tensor]\n             but "
+            f"got {type(values)} instead."
         )
     return [check_tensor(value, name) for value in values]
 
@@ -33,11 +31,9 @@ def check_same_dtype(tensors: Sequence[Tensor]) -> None:
     """ValueError for tensors of several dtypes; complex numbers go with those of their parts."""
     for t in tensors:
         if t._array.real.dtype != tensors[0]._array.real.dtype:
-            raise ValueError(
-                explain(
-                    f"Invalid usage of tensors with different dtypesFound {tensors[0].dtype} and {t.dtype}",
-                    "one call for each dtype",
-                )
+            raise value_error(
+                f"Invalid usage of tensors with different dtypesFound {tensors[0].dtype} and {t.dtype}",
+                "one call for each dtype",
             )
 
 
@@ -66,16 +62,14 @@ def all_gather_coalesced(
     if (own := member(group)) is None:
         return None
     if len(output_tensor_lists) != own.size():
-        raise RuntimeError(
-            explain(
-                f"invalid output lists (expected {own.size()}, got {len(output_tensor_lists)})",
-                "one list for each rank of the group",
-            )
+        raise runtime_error(
+            f"invalid output lists (expected {own.size()}, got {len(output_tensor_lists)})",
+            "one list for each rank of the group",
         )
     lists = [check_tensors(one, "output_tensor_lists") for one in output_tensor_lists]
     for one in lists:
         if len(one) != len(inputs):
-            raise RuntimeError(explain(f"an output list has {len(one)} tensors, and there are {len(inputs)}"))
+            raise runtime_error(f"an output list has {len(one)} tensors, and there are {len(inputs)}")
         for target, t in zip(one, inputs):
             check_same([target], t, "output_tensor_lists")
     outputs = [t for one in lists for t in one]

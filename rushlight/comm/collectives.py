@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from rushlight.base.errors import explain
+from rushlight.base.errors import runtime_error, value_error
 from rushlight.comm.arrays import check_list, check_same, check_tensor, into, into_bytes, joined, raw, space, text
 from rushlight.comm.groups import member, root_in
 from rushlight.comm.process_group import ProcessGroup
@@ -137,13 +137,11 @@ def all_gather(tensor_list: Sequence[Tensor], tensor: Tensor, group: Any = None,
 def check_parts(whole: Tensor, part: Tensor, size: int, names: tuple[str, str]) -> None:
     """Raise unless `whole` has room for `size` parts."""
     if whole.dtype != part.dtype:
-        raise ValueError(explain(f"{names[0]} must have the same type as {names[1]}: {whole.dtype}, {part.dtype}"))
+        raise value_error(f"{names[0]} must have the same type as {names[1]}: {whole.dtype}, {part.dtype}")
     if whole.numel() != part.numel() * size:
-        raise ValueError(
-            explain(
-                f"{names[0]} size must be equal to world_size times {names[1]} size: {whole.numel()} elements, and "
-                f"{size} x {part.numel()}"
-            )
+        raise value_error(
+            f"{names[0]} size must be equal to world_size times {names[1]} size: {whole.numel()} elements, and "
+            f"{size} x {part.numel()}"
         )
 
 
@@ -288,12 +286,12 @@ def check_splits(tensor: Tensor, splits: Sequence[int] | None, size: int, name: 
     row = tensor._array.nbytes // length if length else 0
     if not splits:
         if length % size:
-            raise RuntimeError(explain("Tensor's dim 0 does not divide equally across group size"))
+            raise runtime_error("Tensor's dim 0 does not divide equally across group size")
         splits = [length // size] * size
     if len(splits) != size:
-        raise RuntimeError(explain(f"Number of tensor splits not equal to group size: {name}"))
+        raise runtime_error(f"Number of tensor splits not equal to group size: {name}")
     if sum(splits) != length:
-        raise RuntimeError(explain(f"Split sizes doesn't match total dim 0 size: {name}"))
+        raise runtime_error(f"Split sizes doesn't match total dim 0 size: {name}")
     return [n * row for n in splits]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from enum import IntEnum
 
-from rushlight.base.errors import explain
+from rushlight.base.errors import runtime_error
 
 VARIABLE = "TORCH_DISTRIBUTED_DEBUG"
 
@@ -23,7 +23,7 @@ def from_environment() -> DebugLevel:
     """The level that TORCH_DISTRIBUTED_DEBUG names. RuntimeError for a name that is no level."""
     name = os.environ.get(VARIABLE, "OFF").upper() or "OFF"
     if name not in DebugLevel.__members__:
-        raise RuntimeError(explain(f"The value of {VARIABLE} must be either `OFF`, `INFO`, or `DETAIL`."))
+        raise runtime_error(f"The value of {VARIABLE} must be either `OFF`, `INFO`, or `DETAIL`.")
     return DebugLevel[name]
 
 

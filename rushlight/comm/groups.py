@@ -8,7 +8,7 @@ from datetime import timedelta
 from functools import wraps
 from typing import Any
 
-from rushlight.base.errors import explain
+from rushlight.base.errors import runtime_error, value_error
 from rushlight.comm.process_group import DEFAULT_TIMEOUT, ProcessGroup
 
 
@@ -23,7 +23,7 @@ class Backend(str):
 
     def __new__(cls, name: str) -> Backend:
         if not isinstance(name, str):
-            raise ValueError(explain(f"Backend constructor parameter must be string-ish: {name!r}"))
+            raise value_error(f"Backend constructor parameter must be string-ish: {name!r}")
         return str.__new__(cls, name.lower())
 
 
@@ -82,9 +82,9 @@ def check_backend(name: str | None) -> str:
     parts = dict(part.split(":", 1) for part in wanted.split(",") if ":" in part)
     wanted = parts.get("cpu", wanted)
     if wanted == "nccl":
-        raise RuntimeError(explain("Distributed package doesn't have NCCL built in", "backend='gloo' is for the CPU"))
+        raise runtime_error("Distributed package doesn't have NCCL built in", "backend='gloo' is for the CPU")
     if wanted not in ("gloo", "mpi", "undefined"):
-        raise ValueError(explain(f"Unknown backend {name!r}", "backend='gloo', or 'mpi'"))
+        raise value_error(f"Unknown backend {name!r}", "backend='gloo', or 'mpi'")
     return "gloo" if wanted == "undefined" else wanted
 
 
@@ -113,7 +113,7 @@ def init_process_group(
     >>> rushlight.distributed.destroy_process_group()
     """
     if is_initialized():
-        raise ValueError(explain("trying to initialize the default process group twice!"))
+        raise value_error("trying to initialize the default process group twice!")
     from rushlight.comm.world import world_of  # loads sockets and MPI
 
     name, timeout = check_backend(backend), timeout or DEFAULT_TIMEOUT
@@ -138,11 +138,9 @@ def destroy_process_group(group: Any = None) -> None:
 
 def check_initialized() -> None:
     if not is_initialized():
-        raise ValueError(
-            explain(
-                "Default process group has not been initialized, please make sure to call init_process_group.",
-                "or ask is_initialized() first",
-            )
+        raise value_error(
+            "Default process group has not been initialized, please make sure to call init_process_group.",
+            "or ask is_initialized() first",
         )
 
 
@@ -170,11 +168,9 @@ def member(group: Any) -> ProcessGroup | None:
             return member(get_group())
     if group not in _made:
         check_initialized()
-        raise ValueError(
-            explain(
-                f"Process group {group} is not initialized in the world group map. Please initialize the group first.",
-                "a group of new_group, before destroy_process_group",
-            )
+        raise value_error(
+            f"Process group {group} is not initialized in the world group map. Please initialize the group first.",
+            "a group of new_group, before destroy_process_group",
         )
     return group
 
@@ -253,11 +249,9 @@ def get_node_local_rank(fallback_rank: int | None = None) -> int:
         return int(os.environ["LOCAL_RANK"])
     if fallback_rank is not None:
         return int(fallback_rank)
-    raise RuntimeError(
-        explain(
-            "LOCAL_RANK is not in the environment. Consider passing fallback_rank to allow `get_node_local_rank` to "
-            "work, assuming you are not running in a multi-device context and want the code to run locally instead."
-        )
+    raise runtime_error(
+        "LOCAL_RANK is not in the environment. Consider passing fallback_rank to allow `get_node_local_rank` to "
+        "work, assuming you are not running in a multi-device context and want the code to run locally instead."
     )
 
 
@@ -315,12 +309,10 @@ def new_group(
     world = world_group()
     chosen = sorted(world.ranks if ranks is None else ranks)
     if len(set(chosen)) != len(chosen) or any(rank not in world.numbers for rank in chosen):
-        raise ValueError(
-            explain(
-                "The new group's rank should be within the world_size set by init_process_group",
-                f"each rank once, of {world.size()}",
-                ranks=list(chosen),
-            )
+        raise value_error(
+            "The new group's rank should be within the world_size set by init_process_group",
+            f"each rank once, of {world.size()}",
+            ranks=list(chosen),
         )
     name = str(len(_names))
     if use_local_synchronization:  # only the members call this, so they alone count it

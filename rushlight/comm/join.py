@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
 
-from rushlight.base.errors import explain
+from rushlight.base.errors import runtime_error
 from rushlight.comm.collectives import all_reduce
 from rushlight.comm.objects import numbers
 from rushlight.comm.work import Work
@@ -104,9 +104,7 @@ def tell_end(group: Any, ended: bool) -> None:
     count = numbers([int(ended)])
     all_reduce(count, group=group)
     if count.item():
-        raise RuntimeError(
-            explain(
-                "Detected at least one rank that exhausted inputs. Throwing across all ranks.",
-                "give all ranks the same number of batches, or throw_on_early_termination=False",
-            )
+        raise runtime_error(
+            "Detected at least one rank that exhausted inputs. Throwing across all ranks.",
+            "give all ranks the same number of batches, or throw_on_early_termination=False",
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from rushlight.base.errors import explain
+from rushlight.base.errors import runtime_error, value_error
 from rushlight.comm.arrays import check_tensor, into_bytes, raw, text
 from rushlight.comm.groups import get_global_rank, member, root_in
 from rushlight.comm.process_group import ProcessGroup
@@ -27,11 +27,9 @@ class Request:
         self.source = self.group.ranks[self.status.source]
         came = self.status.Get_count(self.group.world.MPI.BYTE)
         if came != self.nbytes:
-            raise RuntimeError(
-                explain(
-                    f"rank {self.source} has sent {came} bytes, and the tensor to receive is {text(self.tensor)}: "
-                    f"{self.nbytes} bytes"
-                )
+            raise runtime_error(
+                f"rank {self.source} has sent {came} bytes, and the tensor to receive is {text(self.tensor)}: "
+                f"{self.nbytes} bytes"
             )
         return True
 
@@ -50,8 +48,8 @@ class Receipt(Work):
 
 def check_other(group: ProcessGroup, rank: int, verb: str) -> None:
     if rank == group.rank():
-        raise ValueError(
-            explain(f"Invalid {verb} rank: {verb} rank should not be the same as the rank of the current process.")
+        raise value_error(
+            f"Invalid {verb} rank: {verb} rank should not be the same as the rank of the current process."
         )
 
 

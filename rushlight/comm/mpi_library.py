@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
-from rushlight.base.errors import explain
+from rushlight.base.errors import explain, runtime_error
 from rushlight.comm.errors import DistBackendError
 from rushlight.comm.mpi_later import mpi
 
@@ -76,11 +76,9 @@ def load_without_launcher(rank: int, size: int, address: str, watch: Connection)
             os.environ.pop(name, None)
     if MPI.COMM_WORLD.size != size:
         library = MPI.Get_library_version().splitlines()[0]
-        raise RuntimeError(
-            explain(
-                f"MPI has made a world of {MPI.COMM_WORLD.size} processes and not of {size}: {library}",
-                "start with mpiexec; or `pip install mpich`, whose MPI needs no mpiexec",
-            )
+        raise runtime_error(
+            f"MPI has made a world of {MPI.COMM_WORLD.size} processes and not of {size}: {library}",
+            "start with mpiexec; or `pip install mpich`, whose MPI needs no mpiexec",
         )
     return MPI
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from rushlight.base.errors import explain
+from rushlight.base.errors import value_error
 from rushlight.comm.arrays import check_tensor
 from rushlight.comm.collectives import all_gather, broadcast, gather, scatter
 from rushlight.comm.groups import member, root_in
@@ -52,7 +52,7 @@ def all_gather_object(object_list: list, obj: Any, group: Any = None) -> None:
     if (own := member(group)) is None:
         return
     if len(object_list) < own.size():
-        raise ValueError(explain(f"object_list needs {own.size()} places, one for each rank"))
+        raise value_error(f"object_list needs {own.size()} places, one for each rank")
     mine = packed(obj)
     sizes = sizes_of(own, mine)
     parts = [empty(max(sizes)) for _ in sizes]
@@ -126,7 +126,7 @@ def scatter_object_list(
     root = root_in(own, src, group_src, "src")
     at_root = own.rank() == root
     if at_root and len(scatter_object_input_list or ()) != own.size():
-        raise ValueError(explain("scatter_object_input_list needs an object for each rank"))
+        raise value_error("scatter_object_input_list needs an object for each rank")
     parts = [packed(one) for one in scatter_object_input_list or ()] if at_root else []
     sizes = numbers([part.numel() for part in parts] if at_root else [0] * own.size())
     broadcast(sizes, group=own, group_src=root)

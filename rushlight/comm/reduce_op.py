@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from rushlight.base import dtypes
-from rushlight.base.errors import explain
+from rushlight.base.errors import runtime_error, type_error
 
 
 class ReduceOp(Enum):
@@ -28,16 +28,16 @@ MPI_NAMES = {ReduceOp.PRODUCT: "PROD", ReduceOp.AVG: "SUM"}
 def check_op(op: Any, array: np.ndarray) -> None:
     """Raise torch's error where the dtype has no such reduction."""
     if not isinstance(op, ReduceOp):
-        raise TypeError(explain(f"op is {op!r}, not a torch.distributed.ReduceOp"))
+        raise type_error(f"op is {op!r}, not a torch.distributed.ReduceOp")
     dtype = dtypes.of(array.dtype)
     if op is ReduceOp.PREMUL_SUM:
-        raise RuntimeError(explain("Cannot use ReduceOp.PREMUL_SUM with Gloo", "multiply, then use SUM"))
+        raise runtime_error("Cannot use ReduceOp.PREMUL_SUM with Gloo", "multiply, then use SUM")
     if dtype.is_complex and op not in (ReduceOp.SUM, ReduceOp.AVG):
         raise ValueError(f"all_reduce does not support {op.name} on complex tensors")
     if op in BITS and (dtype.is_floating_point or dtype.is_complex):
         raise ValueError(f"Cannot use ReduceOp.{op.name} with non-integral dtype")
     if op is ReduceOp.AVG and not (dtype.is_floating_point or dtype.is_complex):
-        raise RuntimeError(explain(f"Cannot use ReduceOp.AVG with {dtype}", "use SUM, or a floating-point dtype"))
+        raise runtime_error(f"Cannot use ReduceOp.AVG with {dtype}", "use SUM, or a floating-point dtype")
 
 
 def reducible(array: np.ndarray) -> np.ndarray:

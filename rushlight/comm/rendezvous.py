@@ -16,7 +16,7 @@ from datetime import timedelta
 from typing import Any
 from urllib.parse import parse_qs, urlparse
 
-from rushlight.base.errors import explain
+from rushlight.base.errors import runtime_error, value_error
 from rushlight.comm.store import FileStore, Store
 from rushlight.comm.tcp_store import start_server, taken
 
@@ -44,12 +44,10 @@ def launched_by_mpi(environment: Mapping[str, str] = os.environ) -> bool:
 def from_environment(name: str) -> str:
     """A variable that torchrun sets. ValueError where it is not set."""
     if name not in os.environ:
-        raise ValueError(
-            explain(
-                f"Error initializing torch.distributed using env:// rendezvous: environment variable {name} expected, "
-                "but not set",
-                "start with `rushlight launch` or mpiexec, or give rank=0, world_size=1",
-            )
+        raise value_error(
+            f"Error initializing torch.distributed using env:// rendezvous: environment variable {name} expected, "
+            "but not set",
+            "start with `rushlight launch` or mpiexec, or give rank=0, world_size=1",
         )
     return os.environ[name]
 
@@ -62,7 +60,7 @@ def rank_and_size(init_method: str | None, rank: int, size: int) -> tuple[int, i
     if rank == -1:
         rank = int(query["rank"][0] if "rank" in query else from_environment("RANK"))
     if not 0 <= rank < size:
-        raise ValueError(explain(f"rank {rank} is not in the range of world_size {size}"))
+        raise value_error(f"rank {rank} is not in the range of world_size {size}")
     return rank, size
 
 
@@ -82,7 +80,7 @@ def find(init_method: str | None, store: Store | None, rank: int, size: int, tim
         # torch's torchrun has its own store at MASTER_PORT
         port += os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True"
     else:
-        raise RuntimeError(explain(f"No rendezvous handler for {url.scheme}://"))
+        raise runtime_error(f"No rendezvous handler for {url.scheme}://")
     return at(rank, size, host, port)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from rushlight.base.errors import explain
+from rushlight.base.errors import runtime_error
 from rushlight.comm.process_group import ProcessGroup
 from rushlight.comm.reduce_op import ReduceOp
 from rushlight.comm.work import Work
@@ -35,12 +35,12 @@ def gathered_rows(array: np.ndarray, counts: list[int], group: ProcessGroup) -> 
 def sparse_all_reduce(group: ProcessGroup, tensor: Any, op: ReduceOp) -> Work:
     """The work of `all_reduce` of a sparse COO tensor, which is complete. Gloo has sums alone."""
     if op is not ReduceOp.SUM:
-        raise RuntimeError(explain("unsupported reduction operation of sparse tensors", "SUM"))
+        raise runtime_error("unsupported reduction operation of sparse tensors", "SUM")
     own = tensor.detach().coalesce()
     at, values = own._indices()._array, own._values()._array
     shapes = gathered(np.array([*tensor.shape, own.sparse_dim()]), group)
     if (shapes != shapes[0]).any():
-        raise RuntimeError(explain("sparse tensors differ in shape between ranks"))
+        raise runtime_error("sparse tensors differ in shape between ranks")
     counts = gathered(np.array([at.shape[1]]), group).reshape(-1).tolist()
     if any(counts):
         at = gathered_rows(np.ascontiguousarray(at.T), counts, group).T

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from datetime import timedelta
 from threading import Condition
 
-from rushlight.base.errors import explain
+from rushlight.base.errors import not_implemented_error
 from rushlight.comm.errors import DistStoreError
 
 Text = str | bytes
@@ -165,8 +165,8 @@ class FileStore(Store):
         try:
             import fcntl
         except ImportError as error:
-            raise NotImplementedError(
-                explain("FileStore locks its file by fcntl, which this Python lacks", "use TCPStore")
+            raise not_implemented_error(
+                "FileStore locks its file by fcntl, which this Python lacks", "use TCPStore"
             ) from error
 
         with open(self.path, "r+b") as file:

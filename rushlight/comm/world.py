@@ -18,7 +18,7 @@ from threading import Thread
 from typing import Any
 
 from rushlight.base import threads
-from rushlight.base.errors import explain
+from rushlight.base.errors import explain, runtime_error
 from rushlight.comm import mpi_library
 from rushlight.comm.errors import DistBackendError, DistError, DistStoreError
 from rushlight.comm.rendezvous import Place, at, find, launched_by_mpi, own_host, rank_and_size
@@ -155,26 +155,22 @@ def world_of(init_method: str | None, store: Store | None, rank: int, size: int,
         check_can_start(size)
         return kept(start(find(init_method, store, rank, size, timeout), timeout))
     if known.size != size:
-        raise RuntimeError(
-            explain(
-                f"this process is in a world of {known.size} processes and cannot enter one of {size}: MPI is "
-                "initialized once",
-                "new_group(ranks) for a part of them",
-            )
+        raise runtime_error(
+            f"this process is in a world of {known.size} processes and cannot enter one of {size}: MPI is "
+            "initialized once",
+            "new_group(ranks) for a part of them",
         )
     if known.rank != rank:
-        raise RuntimeError(explain(f"this process is rank {known.rank} of its world and cannot become rank {rank}"))
+        raise runtime_error(f"this process is rank {known.rank} of its world and cannot become rank {rank}")
     return known
 
 
 def check_can_start(size: int) -> None:
     """RuntimeError where MPI's processes find each other by mpiexec alone: the MPIs of Windows."""
     if not hasattr(os, "fork"):
-        raise RuntimeError(
-            explain(
-                f"a world of {size} processes is started by mpiexec on this system",
-                f"mpiexec -n {size} rushlight run program.py",
-            )
+        raise runtime_error(
+            f"a world of {size} processes is started by mpiexec on this system",
+            f"mpiexec -n {size} rushlight run program.py",
         )
 
 
@@ -211,11 +207,9 @@ def start_under_launcher(timeout: timedelta, rank: int = -1, size: int = -1) -> 
     mpi_library.finalize_at_exit(MPI)
     comm = MPI.COMM_WORLD
     if size not in (-1, comm.size):
-        raise RuntimeError(
-            explain(
-                f"WORLD_SIZE is {size}, and mpiexec has started {comm.size} processes",
-                "unset RANK and WORLD_SIZE: MPI knows them",
-            )
+        raise runtime_error(
+            f"WORLD_SIZE is {size}, and mpiexec has started {comm.size} processes",
+            "unset RANK and WORLD_SIZE: MPI knows them",
         )
     if rank not in (-1, comm.rank):
         comm = comm.Split(0, rank)

@@ -19,7 +19,7 @@ from types import ModuleType
 from typing import Any, NoReturn
 
 from rushlight.base import missing_names
-from rushlight.base.errors import explain
+from rushlight.base.errors import not_implemented_error
 from rushlight.base.missing_names import instead
 
 # True while `attribute` looks for a name
@@ -133,7 +133,7 @@ def refused(cls: type, *args: Any, **kwargs: Any) -> NoReturn:
     """NotImplementedError: the class exists for isinstance, annotations and bases only."""
     home = next(c for c in cls.__mro__ if vars(c).get("__new__") is not None)  # cls may derive from it
     path = f"{home.__module__}.{home.__name__}"
-    raise NotImplementedError(explain(f"{path} is not supported by rushlight", instead(path, home.__module__, ())))
+    raise not_implemented_error(f"{path} is not supported by rushlight", instead(path, home.__module__, ()))
 
 
 class AbsentModule(ModuleType):

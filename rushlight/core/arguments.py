@@ -11,7 +11,15 @@ import numpy as np
 from numpy import ndarray
 
 from rushlight.base import dtypes
-from rushlight.base.errors import NoArray, describe, explain, out_of_range, unexpected
+from rushlight.base.errors import (
+    NoArray,
+    describe,
+    not_implemented_error,
+    out_of_range,
+    runtime_error,
+    type_error,
+    unexpected,
+)
 from rushlight.base.higher import Higher
 from rushlight.base.placeholder import Touched
 from rushlight.core.mode import mode
@@ -29,9 +37,7 @@ def wrap(dim: Any, ndim: int) -> int:
     """A dimension counted from the front. IndexError outside; a 0-d tensor has 0 and -1."""
     n = ndim or 1
     if dim.__class__ is bool:  # x.sum(True) was to be keepdim, x.sort(True) descending
-        raise TypeError(
-            explain(f"argument 'dim' must be int, not bool: {dim}", "name it: keepdim=True, descending=True")
-        )
+        raise type_error(f"argument 'dim' must be int, not bool: {dim}", "name it: keepdim=True, descending=True")
     dim = integer(dim, "dim")
     if not -n <= dim < n:
         raise out_of_range(dim, n)
@@ -44,7 +50,7 @@ def integer(value: Any, name: str) -> int:
         return index(value)
     except TypeError:
         what = f"argument '{name}' must be int, not {type(value).__name__}"
-        raise TypeError(explain(what, got=describe(value))) from None
+        raise type_error(what, got=describe(value)) from None
 
 
 def wrap_new(dim: Any, ndim: int) -> int:
@@ -68,7 +74,7 @@ def wrap_all(dims: Any, ndim: int) -> tuple[int, ...]:
     found = tuple([d if d.__class__ is int and 0 <= d < n else wrap(d, ndim) for d in listed(dims)])
     if len(found) > 1 and len(set(found)) < len(found):
         twice = next(d for d in found if found.count(d) > 1)
-        raise RuntimeError(explain(f"dim {twice} appears multiple times in the list of dims", dims=tuple(dims)))
+        raise runtime_error(f"dim {twice} appears multiple times in the list of dims", dims=tuple(dims))
     return found
 
 
@@ -88,12 +94,10 @@ def reordered(dims: Any, ndim: int) -> tuple[int, ...]:
     """All dimensions, counted from the front, in another order; else RuntimeError."""
     dims = listed(dims)
     if len(dims) != ndim:
-        raise RuntimeError(
-            explain(
-                "permute(sparse_coo): number of dimensions in the tensor input does not match the length of the "
-                f"desired ordering of dimensions i.e. input.dim() = {ndim} is not equal to len(dims) = {len(dims)}",
-                f"name each of the {ndim} dimensions once",
-            )
+        raise runtime_error(
+            "permute(sparse_coo): number of dimensions in the tensor input does not match the length of the "
+            f"desired ordering of dimensions i.e. input.dim() = {ndim} is not equal to len(dims) = {len(dims)}",
+            f"name each of the {ndim} dimensions once",
         )
     return wrap_all(dims, ndim)
 
@@ -112,7 +116,7 @@ def size(n: Any) -> int:
     """One size of a shape. RuntimeError if it is negative and not -1, the size that remains."""
     n = integer(n, "size")
     if n < -1:
-        raise RuntimeError(explain(f"invalid shape dimension {n}", "-1 stands for the remaining size"))
+        raise runtime_error(f"invalid shape dimension {n}", "-1 stands for the remaining size")
     return n
 
 
@@ -308,7 +312,7 @@ def known(value: Any) -> bool:
 def checked_number(value: Any, name: str) -> Any:
     """The value. TypeError unless it is a number: NumPy would make nan of None."""
     if not known(value):
-        raise TypeError(explain(f"{name}(): value must be Number or Tensor, not {type(value).__name__}"))
+        raise type_error(f"{name}(): value must be Number or Tensor, not {type(value).__name__}")
     return value
 
 
@@ -319,11 +323,9 @@ def number_of(value: Any, function: str, name: str) -> Any:
         return value
     if value._array.size != 1 or value._node is not None:
         shape = f" of shape {tuple(value.shape)}" if value._array.size != 1 else ""
-        raise TypeError(
-            explain(
-                f"{function}(): argument '{name}' must be Number, not Tensor{shape}",
-                "x.item() is the number; no gradient flows back to it" if not shape else "",
-            )
+        raise type_error(
+            f"{function}(): argument '{name}' must be Number, not Tensor{shape}",
+            "x.item() is the number; no gradient flows back to it" if not shape else "",
         )
     return value.item()
 
@@ -338,11 +340,9 @@ def as_operand(value: Any, op: Op) -> tuple[Tensor, int]:
     if isinstance(value, (ndarray, np.generic)):
         # np.array(2.) is no number
         return created(from_array(np.asarray(value))), 0 if isinstance(value, ndarray) else 2
-    raise TypeError(
-        explain(
-            f"{op.called}(): argument must be Tensor, not {type(value).__name__}",
-            "make it a tensor first: torch.tensor(...)",
-        )
+    raise type_error(
+        f"{op.called}(): argument must be Tensor, not {type(value).__name__}",
+        "make it a tensor first: torch.tensor(...)",
     )
 
 
@@ -363,7 +363,7 @@ def promoted(op: Op, operands: Sequence[Any]) -> list[Tensor]:
     if result.numpy in op.refused:
         raise op_errors().not_taken(op, operands, result)
     if op.options.get("boolean") is False and any(t._array.dtype.kind == "b" for t, _ in pairs):
-        raise RuntimeError(explain(op_errors().MASKED))
+        raise runtime_error(op_errors().MASKED)
     if op.result == FLOATING and result.category < dtypes.FLOATING:
         result = dtypes.get_default_dtype()
     return [
@@ -385,12 +385,10 @@ def check_dtypes(function: str, takes: str, *tensors: Tensor) -> None:
     for t in tensors:
         kind = t._array.dtype.kind
         if kind not in takes and not (kind == "V" and "f" in takes) and t._array.size:
-            raise NotImplementedError(
-                explain(
-                    f"\"{function}\" not implemented for '{t.dtype.scalar_type}'",
-                    op_errors().hint_of_kinds(kind, takes),
-                    inputs=" ".join(map(describe, tensors)),
-                )
+            raise not_implemented_error(
+                f"\"{function}\" not implemented for '{t.dtype.scalar_type}'",
+                op_errors().hint_of_kinds(kind, takes),
+                inputs=" ".join(map(describe, tensors)),
             )
 
 
@@ -446,12 +444,10 @@ def otherwise(op: Op, args: Sequence[Any], error: Exception, out: Any = None, *m
     if batch is None:
         raise op_errors().failure(op, args, error) from None
     if out is not None:
-        raise RuntimeError(
-            explain(
-                f"Batching rule not implemented for aten::{op.name}.out; the fallback path doesn't work on out= or "
-                "view ops.",
-                "leave out= away",
-            )
+        raise runtime_error(
+            f"Batching rule not implemented for aten::{op.name}.out; the fallback path doesn't work on out= or "
+            "view ops.",
+            "leave out= away",
         )
     return batch.run(op, (*args, *more))
 

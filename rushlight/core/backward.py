@@ -10,7 +10,7 @@ from weakref import WeakSet
 
 import numpy as np
 
-from rushlight.base.errors import explain, suggesting, warn_once
+from rushlight.base.errors import runtime_error, suggesting, value_error, warn_once
 from rushlight.base.higher import Higher
 from rushlight.core import faster
 from rushlight.core.clock import stamp
@@ -43,11 +43,9 @@ running = Running()
 def queue_callback(callback: Callable[[], Any]) -> None:
     """Call `callback()` when the backward that runs now ends. RuntimeError outside of a backward."""
     if running.callbacks is None:
-        raise RuntimeError(
-            explain(
-                "Final callbacks can only be installed during backward pass.",
-                "call it from a hook, or from the backward of a Function",
-            )
+        raise runtime_error(
+            "Final callbacks can only be installed during backward pass.",
+            "call it from a hook, or from the backward of a Function",
         )
     running.callbacks += (callback,)
 
@@ -85,7 +83,7 @@ def backward(
     outputs = (tensors,) if isinstance(tensors, Tensor) else tuple(tensors)
     leaves = None if inputs is None else listed(inputs)
     if leaves == ():
-        raise RuntimeError(explain("'inputs' argument to backward() cannot be empty.", "leave it out for all leaves"))
+        raise runtime_error("'inputs' argument to backward() cannot be empty.", "leave it out for all leaves")
     if create_graph:
         warn_once(CYCLE)
     seeds, world = seed(outputs, grad_tensors, create_graph)
@@ -143,11 +141,8 @@ def grad(
     (tensor(18.),)
     """
     if materialize_grads and allow_unused is False:
-        raise ValueError(
-            explain(
-                "Expected allow_unused to be True or not passed when materialize_grads=True, but got: "
-                "allow_unused=False."
-            )
+        raise value_error(
+            "Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False."
         )
     if is_grads_batched:
         settings = retain_graph, create_graph, allow_unused, materialize_grads
@@ -155,7 +150,7 @@ def grad(
     outs = (outputs,) if isinstance(outputs, Tensor) else tuple(outputs)
     ins = listed(inputs)
     if not ins:
-        raise RuntimeError(explain("`inputs` argument to `grad()` cannot be empty."))
+        raise runtime_error("`inputs` argument to `grad()` cannot be empty.")
     seeds, world = seed(outs, grad_outputs, create_graph)
     ends = ends_of(ins, seeds)
     found = run(seeds, world, set(ends), create_graph if retain_graph is None else retain_graph, create_graph)
@@ -163,13 +158,11 @@ def grad(
     if allow_unused is None:
         allow_unused = materialize_grads
     if not allow_unused and any(g is None for g in results):
-        raise RuntimeError(
-            explain(
-                "One of the differentiated Tensors appears to not have been used in the graph. Set allow_unused=True "
-                "if this is the desired behavior.",
-                "compute the outputs from these inputs, or leave them out",
-                inputs=[i for i, g in enumerate(results) if g is None],
-            )
+        raise runtime_error(
+            "One of the differentiated Tensors appears to not have been used in the graph. Set allow_unused=True "
+            "if this is the desired behavior.",
+            "compute the outputs from these inputs, or leave them out",
+            inputs=[i for i, g in enumerate(results) if g is None],
         )
     answer = tuple([finished(g, t, world, materialize_grads) for g, t in zip(results, ins)])
     for g, made in zip(results, answer):
@@ -182,10 +175,8 @@ def finished(g: Any, t: Tensor | Any, world: World, materialize: bool) -> Any:
     """The gradient `g` of input `t` as a Tensor of t's dtype; for g = None zeros if `materialize`, else None."""
     if not isinstance(t, Tensor):  # a GradientEdge, which has no dtype
         if g is None and materialize:
-            raise RuntimeError(
-                explain(
-                    "materialize_grads cannot be used when the given input is a GradientEdge", "give the tensor itself"
-                )
+            raise runtime_error(
+                "materialize_grads cannot be used when the given input is a GradientEdge", "give the tensor itself"
             )
         return g if g is None or world.records else from_array(np.array(g))
     if g is None:
@@ -206,16 +197,14 @@ def seed(outputs: Sequence[Tensor], grads: Any, create_graph: bool) -> tuple[dic
     if grads is None or isinstance(grads, Tensor):
         grads = (grads,) * (1 if isinstance(grads, Tensor) else len(outputs))
     if len(grads) != len(outputs):
-        raise RuntimeError(explain(f"got {len(outputs)} tensors and {len(grads)} gradients"))
+        raise runtime_error(f"got {len(outputs)} tensors and {len(grads)} gradients")
     seeds: dict[Node, Any] = {}
     for i, (t, g) in enumerate(zip(outputs, grads)):
         if t._node is None:
-            raise RuntimeError(
-                explain(
-                    f"element {i} of tensors does not require grad and does not have a grad_fn",
-                    "compute it from a tensor with requires_grad=True, outside of no_grad(); torch.tensor(loss), "
-                    "argmax(), comparisons, detach() and item() have no gradient",
-                )
+            raise runtime_error(
+                f"element {i} of tensors does not require grad and does not have a grad_fn",
+                "compute it from a tensor with requires_grad=True, outside of no_grad(); torch.tensor(loss), "
+                "argmax(), comparisons, detach() and item() have no gradient",
             )
         g = world.from_tensor(first_gradient(t, g, i), t._node.leaf)
         seeds[t._node] = g if t._node not in seeds else seeds[t._node] + g
@@ -228,29 +217,22 @@ def first_gradient(t: Tensor, g: Tensor | None, i: int) -> Tensor:
         return sparse_graph().first_gradient(t, g, i)
     if g is None:
         if t._array.size != 1:
-            raise RuntimeError(
-                explain(
-                    "grad can be implicitly created only for scalar outputs",
-                    "reduce it first (loss.sum(), loss.mean()), or give backward(gradient) a tensor of shape "
-                    f"{tuple(t.shape)}",
-                    shape=tuple(t.shape),
-                )
+            raise runtime_error(
+                "grad can be implicitly created only for scalar outputs",
+                "reduce it first (loss.sum(), loss.mean()), or give backward(gradient) a tensor of shape "
+                f"{tuple(t.shape)}",
+                shape=tuple(t.shape),
             )
         if t.is_complex():
-            raise RuntimeError(
-                explain(
-                    f"grad can be implicitly created only for real scalar outputs but got {t.dtype}",
-                    "take .abs() or .real first, or give backward(gradient)",
-                )
+            raise runtime_error(
+                f"grad can be implicitly created only for real scalar outputs but got {t.dtype}",
+                "take .abs() or .real first, or give backward(gradient)",
             )
         return created(from_array(np.array(1, t._array.dtype).reshape(t._array.shape)))
     if g._array.shape != t._array.shape:
-        raise RuntimeError(
-            explain(
-                f"Mismatch in shape: grad_output[{i}] has a shape of {g.shape} and output[{i}] has a shape of "
-                f"{t.shape}.",
-                "give a gradient of the output's shape",
-            )
+        raise runtime_error(
+            f"Mismatch in shape: grad_output[{i}] has a shape of {g.shape} and output[{i}] has a shape of {t.shape}.",
+            "give a gradient of the output's shape",
         )
     return g if g._array.dtype == t._array.dtype else g.to(t.dtype)
 
@@ -265,13 +247,11 @@ def ends_of(inputs: Sequence[Any], seeds: dict[Node, Any]) -> list[Node]:
     ends = []
     for i, t in enumerate(inputs):
         if t._node is None:
-            raise RuntimeError(
-                explain(
-                    "One of the differentiated Tensors does not require grad",
-                    "call requires_grad_() on it before it is used",
-                    input=i,
-                    shape=tuple(t.shape),
-                )
+            raise runtime_error(
+                "One of the differentiated Tensors does not require grad",
+                "call requires_grad_() on it before it is used",
+                input=i,
+                shape=tuple(t.shape),
             )
         ends.append(t._node if isinstance(t, Tensor) else end_of(t, seeds))
     return ends

@@ -11,7 +11,7 @@ import numpy as np
 
 from rushlight.base.docstring import introduce
 from rushlight.base.dtypes import HALVES
-from rushlight.base.errors import NoArray, explain, keywords, suggesting, warn_once
+from rushlight.base.errors import NoArray, keywords, runtime_error, suggesting, type_error, warn_once
 from rushlight.base.lazy import expect
 from rushlight.base.placeholder import Touched
 from rushlight.base.public_function import public
@@ -199,7 +199,7 @@ def inplace(one: Op) -> Callable:
             except (TypeError, ValueError, AttributeError, NoArray):
                 pass  # promotion, broadcasting, a sparse operand, an error: the long way
         if real_valued and input.dtype.is_complex:
-            raise RuntimeError(explain(f"In-place {one.name} is not supported for complex tensors.", "x = x.abs()"))
+            raise runtime_error(f"In-place {one.name} is not supported for complex tensors.", "x = x.abs()")
         m = mode()
         if m.watch is None and m.batch is None:  # then before_write would return the input
             try:
@@ -208,7 +208,7 @@ def inplace(one: Op) -> Callable:
                 if error.__traceback__.tb_next is not None:  # type: ignore[union-attr]
                     raise
                 # the function was not entered: the arguments are not its parameters
-                raise TypeError(explain(str(error).replace("() ", "_() ", 1))) from None
+                raise type_error(str(error).replace("() ", "_() ", 1)) from None
         else:
             before = before_write(input, args)
             made = out_of_place(before, *[before if a is input else a for a in args], **kwargs)

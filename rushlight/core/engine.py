@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from operator import attrgetter
 from typing import Any
 
-from rushlight.base.errors import explain
+from rushlight.base.errors import runtime_error
 from rushlight.base.higher import Higher
 from rushlight.core.clock import clock
 from rushlight.core.gradient_worlds import AS_ARRAYS, AS_TENSORS, World
@@ -202,12 +202,10 @@ def before(hooks: Hooks, node: Node, g: Any, world: World) -> Any:
             continue
         new = answer if isinstance(answer, tuple) else (answer,)
         if several and len(new) != len(parts):
-            raise RuntimeError(
-                explain(
-                    f"hook of {node.name()} has returned an incorrect number of values (got {len(new)}, but expected "
-                    f"{len(parts)})",
-                    made_at=node.made_at,
-                )
+            raise runtime_error(
+                f"hook of {node.name()} has returned an incorrect number of values (got {len(new)}, but expected "
+                f"{len(parts)})",
+                made_at=node.made_at,
             )
         parts = tuple([part if old is None else replaced(old, part, node) for old, part in zip(parts, new)])
     if several:
@@ -226,12 +224,10 @@ def after(hooks: Hooks, node: Node, g: Any, outgoing: Any, world: World) -> Any:
             answer = answer if isinstance(answer, tuple) else (answer,)
             if len(answer) != len(outgoing):
                 name = getattr(getattr(hook, "func", hook), "__name__", hook)  # func: of a partial
-                raise RuntimeError(
-                    explain(
-                        f"hook '{name}' has returned an incorrect number of values (got {len(answer)}, but expected "
-                        f"{len(outgoing)})",
-                        made_at=node.made_at,
-                    )
+                raise runtime_error(
+                    f"hook '{name}' has returned an incorrect number of values (got {len(answer)}, but expected "
+                    f"{len(outgoing)})",
+                    made_at=node.made_at,
                 )
             outgoing = tuple(None if t is None else world.from_tensor(t) for t in answer)
     return outgoing
@@ -244,7 +240,7 @@ def accumulated(hooks: Hooks, leaf_node: Any) -> None:
         return
     for hook in tuple(hooks.done.values()):
         if isinstance(answer := hook(leaf), Tensor) and answer is not leaf:
-            raise RuntimeError(explain("post accumulate grad hooks should return None.", "let it write to t.grad"))
+            raise runtime_error("post accumulate grad hooks should return None.", "let it write to t.grad")
 
 
 def replaced(old: Tensor, new: Any, node: Node) -> Tensor:
@@ -252,12 +248,10 @@ def replaced(old: Tensor, new: Any, node: Node) -> Tensor:
     if new is None:
         return old
     if not isinstance(new, Tensor) or new.shape != old.shape:
-        raise RuntimeError(
-            explain(
-                f"hook of {node.name()} has changed the size of value",
-                f"return a tensor of shape {tuple(old.shape)}, or None",
-                made_at=node.made_at,
-            )
+        raise runtime_error(
+            f"hook of {node.name()} has changed the size of value",
+            f"return a tensor of shape {tuple(old.shape)}, or None",
+            made_at=node.made_at,
         )
     return new
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
-from rushlight.base.errors import describe, explain, warn
+from rushlight.base.errors import describe, runtime_error, type_error, warn
 from rushlight.core.mode import mode
 from rushlight.core.tensor import Tensor
 from rushlight.core.views import write, wrote
@@ -25,20 +25,15 @@ def into(out: Any, result: Any, *apart: Tensor) -> Any:
         return type(result)([into(o, r, *apart) for o, r in zip(out, result)])
     check_out(out)
     if result._node is not None or (out._node is not None and mode().grad):
-        raise RuntimeError(
-            explain(
-                "functions with out=... arguments don't support automatic differentiation, but one of the arguments "
-                "requires grad.",
-                "leave out= away, or use no_grad()",
-            )
+        raise runtime_error(
+            "functions with out=... arguments don't support automatic differentiation, but one of the arguments "
+            "requires grad.",
+            "leave out= away, or use no_grad()",
         )
     if out.dtype.category < result.dtype.category:
-        raise RuntimeError(
-            explain(
-                f"result type {result.dtype.scalar_type} can't be cast to the desired output type "
-                f"{out.dtype.scalar_type}",
-                f"give an out= of dtype {result.dtype}",
-            )
+        raise runtime_error(
+            f"result type {result.dtype.scalar_type} can't be cast to the desired output type {out.dtype.scalar_type}",
+            f"give an out= of dtype {result.dtype}",
         )
     check_memory(out._array, [t._array for t in apart])
     watch = mode().watch
@@ -71,18 +66,16 @@ def filled(out: Any, result: Any) -> Any:
 def check_out(out: Any) -> None:
     """TypeError unless `out` is a tensor."""
     if not isinstance(out, Tensor):
-        raise TypeError(explain(f"argument 'out' must be Tensor, not {type(out).__name__}", got=describe(out)))
+        raise type_error(f"argument 'out' must be Tensor, not {type(out).__name__}", got=describe(out))
 
 
 def same_dtype(out: Tensor, result: Tensor) -> None:
     """RuntimeError for results of which torch converts none: values and indices, the parts of a decomposition."""
     check_out(out)
     if out.dtype is not result.dtype:
-        raise RuntimeError(
-            explain(
-                f"Expected out tensor to have dtype {result.dtype}, but got {out.dtype} instead",
-                f"expected scalar type {result.dtype.scalar_type} but got {out.dtype.scalar_type}",
-            )
+        raise runtime_error(
+            f"Expected out tensor to have dtype {result.dtype}, but got {out.dtype} instead",
+            f"expected scalar type {result.dtype.scalar_type} but got {out.dtype.scalar_type}",
         )
 
 
@@ -94,11 +87,9 @@ def check_memory(out: ndarray, apart: list[ndarray]) -> None:
     elif any(np.shares_memory(out, a) for a in apart if np.may_share_memory(out, a)):
         what = "some elements of the input tensor and the written-to tensor refer"
     if what is not None:
-        raise RuntimeError(
-            explain(
-                f"unsupported operation: {what} to a single memory location. Please clone() the tensor before "
-                "performing the operation."
-            )
+        raise runtime_error(
+            f"unsupported operation: {what} to a single memory location. Please clone() the tensor before "
+            "performing the operation."
         )
 
 

@@ -15,7 +15,7 @@ from rushlight.base import dtypes
 from rushlight.base.array_memory import memory_of
 from rushlight.base.device import CPU, Layout, strided
 from rushlight.base.device import device as Device
-from rushlight.base.errors import check_assigned, explain, not_populated
+from rushlight.base.errors import check_assigned, not_populated, runtime_error, type_error
 from rushlight.base.size import Size, steps_of
 from rushlight.core.clock import Writes, stamp
 from rushlight.core.mode import mode
@@ -152,12 +152,10 @@ class Tensor(Methods):
         if bool(value) == (self._node is not None):
             return
         if not self.is_leaf:
-            raise RuntimeError(
-                explain(
-                    "you can only change requires_grad flags of leaf variables.",
-                    "use y = x.detach() for a tensor outside the graph",
-                    made_at=self._node.made_at if self._node else "",
-                )
+            raise runtime_error(
+                "you can only change requires_grad flags of leaf variables.",
+                "use y = x.detach() for a tensor outside the graph",
+                made_at=self._node.made_at if self._node else "",
             )
         if value:
             dtypes.check_differentiable(self.dtype)
@@ -196,11 +194,9 @@ class Tensor(Methods):
     def grad(self, value: Tensor | None) -> None:
         if value is not None:
             if not isinstance(value, Tensor):
-                raise TypeError(
-                    explain(f"assigned grad expected to be a Tensor or None but got grad of type {type(value)}")
-                )
+                raise type_error(f"assigned grad expected to be a Tensor or None but got grad of type {type(value)}")
             if value is self:
-                raise RuntimeError(explain("can't assign Variable as its own grad"))
+                raise runtime_error("can't assign Variable as its own grad")
             check_assigned(value.shape, self.shape, value.dtype, self.dtype)
         self._grad = value
 
@@ -251,29 +247,25 @@ class Tensor(Methods):
         """Call `hook(grad)` when backward has computed this tensor's gradient. A tensor returned by the hook replaces
         it."""
         if self._node is None:
-            raise RuntimeError(
-                explain(
-                    "cannot register a hook on a tensor that doesn't require gradient", "call requires_grad_() first"
-                )
+            raise runtime_error(
+                "cannot register a hook on a tensor that doesn't require gradient", "call requires_grad_() first"
             )
         return hooks_of(self._node, self._array.dtype).add("tensor", hook)
 
     def register_post_accumulate_grad_hook(self, hook: Callable) -> Handle:
         """Call `hook(tensor)` after backward has added to this leaf's `.grad`."""
         if self._node is None or not self._node.leaf:
-            raise RuntimeError(
-                explain(
-                    "post accumulate grad hooks cannot be registered on non-leaf tensors",
-                    "use register_hook, or register on a leaf that requires grad",
-                )
+            raise runtime_error(
+                "post accumulate grad hooks cannot be registered on non-leaf tensors",
+                "use register_hook, or register on a leaf that requires grad",
             )
         return hooks_of(self._node).add("done", hook)
 
     def retain_grad(self) -> None:
         """Keep the gradient of this non-leaf tensor in `.grad`."""
         if self._node is None:
-            raise RuntimeError(
-                explain("can't retain_grad on Tensor that has requires_grad=False", "call requires_grad_() first")
+            raise runtime_error(
+                "can't retain_grad on Tensor that has requires_grad=False", "call requires_grad_() first"
             )
         if not self.is_leaf:
             hooks_of(self._node, self._array.dtype).retained = ref(self)
@@ -292,7 +284,7 @@ class Tensor(Methods):
 
     def __len__(self) -> int:
         if self._array.ndim == 0:
-            raise TypeError(explain("len() of a 0-d tensor", "x.numel() is 1; x.item() is the number"))
+            raise type_error("len() of a 0-d tensor", "x.numel() is 1; x.item() is the number")
         return self._array.shape[0]
 
     __hash__ = object.__hash__  # by identity, since == compares elements

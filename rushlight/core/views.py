@@ -15,7 +15,7 @@ from weakref import ref
 
 import numpy as np
 
-from rushlight.base.errors import explain, user_frame, warn_once
+from rushlight.base.errors import runtime_error, user_frame, warn_once
 from rushlight.core.clock import at_next_write, stamp, tick
 from rushlight.core.mode import current, mode
 from rushlight.core.node import Node, hooks_of
@@ -226,13 +226,11 @@ def write(x: Tensor, r: Tensor, op: str | None = None) -> None:
         if (once := without_repeats(x._array, r._array)) is not None:
             np.copyto(*once, casting="unsafe")
             return wrote(x)
-        raise RuntimeError(
-            explain(
-                "unsupported operation: more than one element of the written-to tensor refers to a single memory "
-                "location, or its memory is read-only",
-                "clone() the tensor before writing",
-                op=op,
-            )
+        raise runtime_error(
+            "unsupported operation: more than one element of the written-to tensor refers to a single memory "
+            "location, or its memory is read-only",
+            "clone() the tensor before writing",
+            op=op,
         ) from None
     wrote(x)
 
@@ -251,14 +249,12 @@ def expands(shape: tuple, to: tuple) -> bool:
 def check_shape(x: Tensor, r: Tensor, op: str | None = None) -> None:
     """RuntimeError unless r's shape can be broadcast to x's shape."""
     if r._array.shape != x._array.shape and not expands(r._array.shape, x._array.shape):
-        raise RuntimeError(
-            explain(
-                f"output with shape {list(x.shape)} doesn't match the broadcast shape {list(r.shape)}",
-                f"an in-place op keeps its shape: write a new tensor, x.{op.rstrip('_')}(...)"
-                if op is not None and op.endswith("_") and op not in ("copy_", "fill_")
-                else "give values of the shape to write to, or of sizes 1",
-                op=op,
-            )
+        raise runtime_error(
+            f"output with shape {list(x.shape)} doesn't match the broadcast shape {list(r.shape)}",
+            f"an in-place op keeps its shape: write a new tensor, x.{op.rstrip('_')}(...)"
+            if op is not None and op.endswith("_") and op not in ("copy_", "fill_")
+            else "give values of the shape to write to, or of sizes 1",
+            op=op,
         )
 
 
@@ -270,12 +266,10 @@ def check_fits(x: Tensor, r: Tensor, op: str | None) -> None:
 def check_dtype(x: Tensor, r: Tensor, op: str | None) -> None:
     """RuntimeError if a float result would be stored as integers, or a complex result as real numbers."""
     if r._array.dtype is not x._array.dtype and r.dtype.category > x.dtype.category:
-        raise RuntimeError(
-            explain(
-                f"result type {r.dtype.scalar_type} can't be cast to the desired output type {x.dtype.scalar_type}",
-                f"convert the tensor first: x = x.to({r.dtype})",
-                op=op,
-            )
+        raise runtime_error(
+            f"result type {r.dtype.scalar_type} can't be cast to the desired output type {x.dtype.scalar_type}",
+            f"convert the tensor first: x = x.to({r.dtype})",
+            op=op,
         )
 
 
@@ -288,33 +282,27 @@ def check_writable(x: Tensor, op: str | None) -> None:
             raise of_a_function(op)
         if not recorded:
             what = "A view" if view is x else "A view of a view, which"
-            raise RuntimeError(
-                explain(
-                    f"{what} was created in no_grad mode and is being modified inplace with grad mode enabled.",
-                    "make the view outside no_grad(), or clone() it",
-                    op=op,
-                )
+            raise runtime_error(
+                f"{what} was created in no_grad mode and is being modified inplace with grad mode enabled.",
+                "make the view outside no_grad(), or clone() it",
+                op=op,
             )
         view = parent
     if any(t._node is not None and t._node.leaf for t in (x, root)):
         what = "a leaf Variable" if x.is_leaf else "a view of a leaf Variable"
-        raise RuntimeError(
-            explain(
-                f"{what} that requires grad is being used in an in-place operation.",
-                "write inside `with torch.no_grad():`, or to a clone()",
-                op=op,
-            )
+        raise runtime_error(
+            f"{what} that requires grad is being used in an in-place operation.",
+            "write inside `with torch.no_grad():`, or to a clone()",
+            op=op,
         )
 
 
 def of_a_function(op: str | None = None) -> RuntimeError:
-    return RuntimeError(
-        explain(
-            "Output 0 of a custom Function is a view and is being modified inplace. This view was created inside a "
-            "custom Function (or because an input was returned as-is), and its backward says nothing of the base.",
-            "write to a clone() of it",
-            op=op,
-        )
+    return runtime_error(
+        "Output 0 of a custom Function is a view and is being modified inplace. This view was created inside a "
+        "custom Function (or because an input was returned as-is), and its backward says nothing of the base.",
+        "write to a clone() of it",
+        op=op,
     )
 
 
@@ -329,14 +317,12 @@ class Stale(Node):
         self.where = where
 
     def arrays(self, g: np.ndarray) -> tuple:
-        raise RuntimeError(
-            explain(
-                "Output 0 of a custom Function is a view and its base or another view of its base has been modified "
-                "inplace. This view was created inside a custom Function (or because an input was returned as-is), "
-                "and the Function's backward does not know about the write.",
-                "return a clone() from the Function's forward, or write to a clone()",
-                written_at=self.made_at,
-            )
+        raise runtime_error(
+            "Output 0 of a custom Function is a view and its base or another view of its base has been modified "
+            "inplace. This view was created inside a custom Function (or because an input was returned as-is), "
+            "and the Function's backward does not know about the write.",
+            "return a clone() from the Function's forward, or write to a clone()",
+            written_at=self.made_at,
         )
 
     tensors = arrays

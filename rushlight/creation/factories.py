@@ -11,7 +11,18 @@ import numpy as np
 
 from rushlight.base import dtypes
 from rushlight.base.device import CPU, on_meta, present, strided
-from rushlight.base.errors import describe, explain, out_of_memory, overflow, overflowed, suggesting, warn
+from rushlight.base.errors import (
+    describe,
+    not_implemented_error,
+    out_of_memory,
+    overflow,
+    overflowed,
+    runtime_error,
+    suggesting,
+    type_error,
+    value_error,
+    warn,
+)
 from rushlight.base.higher import Higher
 from rushlight.base.intp import as_int64
 from rushlight.base.memory_format import memory_format, preserve_format, room_for, room_like
@@ -63,7 +74,7 @@ def of_dtype(dtype: Dtype, out: Tensor | None, otherwise: dtypes.dtype | None = 
         return out.dtype if out is not None else otherwise or dtypes.get_default_dtype()
     d = dtypes.as_dtype(dtype)
     if out is not None and out.dtype is not d:
-        raise RuntimeError(explain(f"dtype {d} does not match dtype of out parameter ({out.dtype})", "omit dtype="))
+        raise runtime_error(f"dtype {d} does not match dtype of out parameter ({out.dtype})", "omit dtype=")
     return d
 
 
@@ -140,12 +151,10 @@ def of_lists(data: Any, dtype: Dtype) -> np.ndarray:
     except ValueError as error:
         raise (
             uneven(data)
-            or TypeError(
-                explain(
-                    "'list' object cannot be interpreted as an integer",
-                    "nest all lists to the same depth",
-                    numpy_says=error,
-                )
+            or type_error(
+                "'list' object cannot be interpreted as an integer",
+                "nest all lists to the same depth",
+                numpy_says=error,
             )
         ) from None
     if array.dtype.kind in "OUSV" and array.dtype.names is None:
@@ -196,7 +205,7 @@ def asarray(
             if isinstance(obj, (Tensor, np.ndarray))
             else "arbitrary sequence into a tensor"
         )
-        raise ValueError(explain(f"can't alias {what}.", "omit copy="))
+        raise value_error(f"can't alias {what}.", "omit copy=")
     if copy and shares:
         t = t.clone()
     if requires_grad is None or requires_grad == t.requires_grad:
@@ -214,23 +223,19 @@ def from_numpy(ndarray: np.ndarray) -> Tensor:
     array([1., 0.])
     """
     if not isinstance(ndarray, np.ndarray):
-        raise TypeError(explain(f"expected np.ndarray (got {type(ndarray).__name__})", "use torch.tensor(...)"))
+        raise type_error(f"expected np.ndarray (got {type(ndarray).__name__})", "use torch.tensor(...)")
     dtypes.of(ndarray.dtype)
     if any(step % ndarray.itemsize for step in ndarray.strides):
-        raise ValueError(
-            explain(
-                "given numpy array strides not a multiple of the element byte size. Copy the numpy array to "
-                "reallocate the memory.",
-                "array.copy()",
-            )
+        raise value_error(
+            "given numpy array strides not a multiple of the element byte size. Copy the numpy array to "
+            "reallocate the memory.",
+            "array.copy()",
         )
     if any(step < 0 for step in ndarray.strides):
-        raise ValueError(
-            explain(
-                "At least one stride in the given numpy array is negative, and tensors with negative strides are not "
-                "currently supported. (You can probably work around this by making a copy of your array  with "
-                "array.copy().) "
-            )
+        raise value_error(
+            "At least one stride in the given numpy array is negative, and tensors with negative strides are not "
+            "currently supported. (You can probably work around this by making a copy of your array  with "
+            "array.copy().) "
         )
     return from_array(ndarray)
 
@@ -295,9 +300,7 @@ def shape_of(size: tuple) -> tuple[int, ...]:
             size = tuple(size[0])
         shape = tuple([index(n) for n in size])
     except TypeError:
-        raise TypeError(
-            explain(f"a size consists of integers, not {size}", "pass ints, or one tuple of ints")
-        ) from None
+        raise type_error(f"a size consists of integers, not {size}", "pass ints, or one tuple of ints") from None
     if shape:
         check_sizes(shape)
     return shape
@@ -312,16 +315,14 @@ def check_sizes(shape: tuple[int, ...]) -> None:
         place = next(i for i, n in enumerate(shape, 1) if not -(2**63) <= n < 2**63)
         raise overflow("argument 'size'", place)
     if min(shape) < 0:
-        raise RuntimeError(explain(f"Trying to create tensor with negative dimension {min(shape)}: {list(shape)}"))
+        raise runtime_error(f"Trying to create tensor with negative dimension {min(shape)}: {list(shape)}")
     raise overflowed(shape)
 
 
 def refuse(layout: Any) -> None:
-    raise NotImplementedError(
-        explain(
-            f"tensors that are filled have layout torch.strided here, not {layout}",
-            "for a sparse tensor of zeros: torch.sparse_coo_tensor(size)",
-        )
+    raise not_implemented_error(
+        f"tensors that are filled have layout torch.strided here, not {layout}",
+        "for a sparse tensor of zeros: torch.sparse_coo_tensor(size)",
     )
 
 
@@ -446,11 +447,9 @@ def full(
     tensor([7, 7])
     """
     if isinstance(size, int):
-        raise TypeError(
-            explain(
-                "full(): argument 'size' (position 1) must be tuple of ints, not int",
-                f"give it as a tuple: torch.full(({size},), {describe(fill_value)})",
-            )
+        raise type_error(
+            "full(): argument 'size' (position 1) must be tuple of ints, not int",
+            f"give it as a tuple: torch.full(({size},), {describe(fill_value)})",
         )
     fill_value = number_of(fill_value, "full", "fill_value")
     d = of_dtype(dtype, out, dtypes.of_scalar(fill_value))
@@ -494,7 +493,7 @@ def scalar_tensor(
     tensor(3.)
     """
     if not isinstance(s, (bool, int, float, complex, np.number, Tensor)):
-        raise TypeError(explain(f"scalar_tensor(): argument 's' (position 1) must be Number, not {type(s).__name__}"))
+        raise type_error(f"scalar_tensor(): argument 's' (position 1) must be Number, not {type(s).__name__}")
     d = dtypes.or_default(dtype)
     return full((), s, dtype=d, device=device, requires_grad=requires_grad)
 
@@ -516,8 +515,8 @@ def empty_strided(
     """
     shape, steps = shape_of((size,)), shape_of((stride,))
     if len(shape) != len(steps):
-        raise RuntimeError(
-            explain(f"dimensionality of sizes ({len(shape)}) must match dimensionality of strides ({len(steps)})")
+        raise runtime_error(
+            f"dimensionality of sizes ({len(shape)}) must match dimensionality of strides ({len(steps)})"
         )
     d = dtypes.or_default(dtype).numpy
     n = 0 if 0 in shape else 1 + sum((k - 1) * step for k, step in zip(shape, steps))
@@ -541,19 +540,15 @@ def empty_permuted(
     """
     shape, order = shape_of((size,)), tuple(physical_layout)
     if len(order) != len(shape):
-        raise RuntimeError(
-            explain(
-                "Number of dimensions in size does not match the length of the physical_layout; i.e. len(size) = "
-                f"{len(shape)} is not equal to len(physical_layout) = {len(order)}"
-            )
+        raise runtime_error(
+            "Number of dimensions in size does not match the length of the physical_layout; i.e. len(size) = "
+            f"{len(shape)} is not equal to len(physical_layout) = {len(order)}"
         )
     if any(not 0 <= d < len(shape) for d in order):
         bad = next(d for d in order if not 0 <= d < len(shape))
-        raise RuntimeError(
-            explain(f"Dimension out of range (expected to be between 0 and {len(shape) - 1}, but got {bad})")
-        )
+        raise runtime_error(f"Dimension out of range (expected to be between 0 and {len(shape) - 1}, but got {bad})")
     if len(set(order)) < len(order):
-        raise RuntimeError(explain("Duplicate dim not allowed", physical_layout=order))
+        raise runtime_error("Duplicate dim not allowed", physical_layout=order)
     d = dtypes.or_default(dtype).numpy
     array = room_unset([shape[k] for k in order], d).transpose(np.argsort(order) if order else ())
     return made(array, None, requires_grad, device)
@@ -577,9 +572,9 @@ def eye(
     """
     for name, size in (("n", n), ("m", m)):
         if size is not None and not hasattr(size, "__index__"):
-            raise TypeError(explain(f"eye(): argument '{name}' must be int, not {type(size).__name__}"))
+            raise type_error(f"eye(): argument '{name}' must be int, not {type(size).__name__}")
         if size is not None and size < 0:
-            raise RuntimeError(explain(f"{name} must be greater or equal to 0, got {size}", op="eye"))
+            raise runtime_error(f"{name} must be greater or equal to 0, got {size}", op="eye")
     d = of_dtype(dtype, out)
     array = room(lambda shape: np.eye(*shape, dtype=d.numpy), (n, n if m is None else m))
     return made(array, None, requires_grad, device, out)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from rushlight.base import dtypes
-from rushlight.base.errors import explain
+from rushlight.base.errors import explain, runtime_error, type_error, value_error
 from rushlight.core.tensor import Tensor, noticed
 
 NUMBERS = (bool, int, float, complex)
@@ -73,7 +73,7 @@ def depth_of(data: Any) -> int:
     while isinstance(data, (list, tuple)) and data:
         data, depth = data[0], depth + 1
         if depth > MAX_NDIM:  # a list that contains itself never ends
-            raise ValueError(explain(f"too many dimensions '{kind}'", f"use at most {MAX_NDIM} dimensions"))
+            raise value_error(f"too many dimensions '{kind}'", f"use at most {MAX_NDIM} dimensions")
     return depth + (data.ndim if isinstance(data, np.ndarray) else 0)
 
 
@@ -83,7 +83,7 @@ def numbers_of(x: Tensor, depth: int) -> np.ndarray:
     noticed(x)
     shape = x._array.shape
     if depth > len(shape):
-        raise TypeError(explain("not a sequence", "nest all lists to the same depth", shape=tuple(shape)))
+        raise type_error("not a sequence", "nest all lists to the same depth", shape=tuple(shape))
     if x._array.size == prod(shape[:depth]):
         return dtypes.plain(x._array.reshape(shape[:depth]))
     whole = x._array.dtype.kind in "iu"
@@ -113,11 +113,11 @@ def uneven(data: Any) -> Exception | None:
                 return (
                     None
                     if hasattr(part, "__len__")
-                    else TypeError(explain("not a sequence", "nest all lists to the same depth"))
+                    else type_error("not a sequence", "nest all lists to the same depth")
                 )
             if len(part) != n:
-                return ValueError(
-                    explain(f"expected sequence of length {n} at dim {dim} (got {len(part)})", "pad the shorter ones")
+                return value_error(
+                    f"expected sequence of length {n} at dim {dim} (got {len(part)})", "pad the shorter ones"
                 )
         level = [one for part in level for one in part]
     return None
@@ -143,14 +143,14 @@ def numbers_in(array: np.ndarray, given: Any, dtype: dtypes.dtype | None) -> np.
     """The numbers of an array of objects, of integers beyond 64 bits. torch's error for other elements."""
     first = first_leaf(given)
     if isinstance(first, str) and first and first is not given:
-        raise ValueError(explain("too many dimensions 'str'", "give numbers"))
+        raise value_error("too many dimensions 'str'", "give numbers")
     for x in leaves(given):
         if isinstance(x, (str, bytes)):
-            raise TypeError(explain(f"new(): invalid data type '{type(x).__name__}'", "give numbers"))
+            raise type_error(f"new(): invalid data type '{type(x).__name__}'", "give numbers")
         if dtype is not None and (error := refusal(x, dtypes.as_dtype(dtype))):
             raise error
         if not isinstance(x, (*NUMBERS, np.generic)):
-            raise RuntimeError(explain(f"Could not infer dtype of {type(x).__name__}", "give numbers"))
+            raise runtime_error(f"Could not infer dtype of {type(x).__name__}", "give numbers")
     if types_in(given) <= INTEGERS and dtype is None:
         raise unpacking(given)
     return array if dtype is not None else array.astype(of_objects(given))
@@ -166,11 +166,9 @@ def refusal(x: Any, d: dtypes.dtype) -> Exception | None:
     real, name = d.numpy.kind in "iufb", type(x).__name__
     if isinstance(x, complex) and d.numpy.kind in "iuf" or not isinstance(x, (*NUMBERS, np.generic, Tensor)):
         whole = real and d.numpy.kind != "f"
-        return TypeError(
-            explain(
-                f"'{name}' object cannot be interpreted as an integer" if whole else f"must be real number, not {name}",
-                "give numbers; .real is the real part" if isinstance(x, complex) else "give numbers",
-            )
+        return type_error(
+            f"'{name}' object cannot be interpreted as an integer" if whole else f"must be real number, not {name}",
+            "give numbers; .real is the real part" if isinstance(x, complex) else "give numbers",
         )
     if isinstance(x, int) and d.numpy.kind in "iu" and not -(2**63) <= x < 2**63:
         return OverflowError("int too big to convert") if d is dtypes.uint64 else unpacking(x)
@@ -180,10 +178,8 @@ def refusal(x: Any, d: dtypes.dtype) -> Exception | None:
 def unpacking(given: Any) -> ValueError:
     """torch's error for a Python integer beyond int64."""
     value = next((x for x in leaves(given) if isinstance(x, int) and not -(2**63) <= x < 2**63), 0)
-    return ValueError(
-        explain(
-            "Overflow when unpacking long long",
-            "int64 holds -2**63 to 2**63 - 1: give a float, or dtype=torch.float64",
-            got=f"{float(value):.4g}" if value.bit_length() < 1000 else "more",
-        )
+    return value_error(
+        "Overflow when unpacking long long",
+        "int64 holds -2**63 to 2**63 - 1: give a float, or dtype=torch.float64",
+        got=f"{float(value):.4g}" if value.bit_length() < 1000 else "more",
     )

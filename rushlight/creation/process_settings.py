@@ -6,7 +6,7 @@ from typing import Any
 
 from rushlight.base.device import chosen as chosen_device
 from rushlight.base.device import device, placed
-from rushlight.base.errors import Once, explain
+from rushlight.base.errors import Once, runtime_error, type_error
 from rushlight.core.mode import mode
 from rushlight.creation.factories import FILLING
 from rushlight.loops.background import background
@@ -57,7 +57,7 @@ def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None
     >>> rushlight.use_deterministic_algorithms(False)
     """
     if not isinstance(mode, bool):
-        raise TypeError(explain(f"use_deterministic_algorithms takes a bool, not {type(mode).__name__}"))
+        raise type_error(f"use_deterministic_algorithms takes a bool, not {type(mode).__name__}")
     choose_deterministic((1 if warn_only else 2) if mode else 0)
 
 
@@ -71,7 +71,7 @@ def choose_deterministic(level: int) -> None:
 def fill_uninitialized_memory(fill: bool) -> None:
     """Set whether `empty` and similar functions fill memory with nan while deterministic algorithms are on."""
     if not isinstance(fill, bool):
-        raise TypeError(explain(f"expected bool, but got {type(fill).__name__}"))
+        raise type_error(f"expected bool, but got {type(fill).__name__}")
     chosen.fill_uninitialized_memory = fill
     choose_deterministic(chosen.deterministic)
 
@@ -104,14 +104,12 @@ def set_deterministic_debug_mode(debug_mode: int | str) -> None:
     """
     if isinstance(debug_mode, str):
         if debug_mode not in LEVELS:
-            raise RuntimeError(
-                explain(
-                    f"invalid value of debug_mode, expected one of `default`, `warn`, `error`, but got {debug_mode}"
-                )
+            raise runtime_error(
+                f"invalid value of debug_mode, expected one of `default`, `warn`, `error`, but got {debug_mode}"
             )
         debug_mode = LEVELS.index(debug_mode)
     if debug_mode not in (0, 1, 2):
-        raise RuntimeError(explain(f"invalid value of debug_mode, expected 0, 1, or 2, but got {debug_mode}"))
+        raise runtime_error(f"invalid value of debug_mode, expected 0, 1, or 2, but got {debug_mode}")
     choose_deterministic(debug_mode)
 
 
@@ -137,7 +135,7 @@ def set_warn_always(b: bool) -> None:
     >>> rushlight.set_warn_always(False)
     """
     if not isinstance(b, bool):
-        raise RuntimeError(explain(f"setWarnOnlyOnce expects a bool, but got {type(b).__name__}"))
+        raise runtime_error(f"setWarnOnlyOnce expects a bool, but got {type(b).__name__}")
     Once.always = b
 
 

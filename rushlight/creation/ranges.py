@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from rushlight.base import dtypes
-from rushlight.base.errors import explain, suggesting, warn
+from rushlight.base.errors import not_implemented_error, runtime_error, suggesting, type_error, value_error, warn
 from rushlight.core.arguments import number_of
 from rushlight.core.build import MORE, sample_by_sample
 from rushlight.core.tensor import Tensor
@@ -25,8 +25,8 @@ WHOLE = {dtypes.bfloat16: 2**8, dtypes.float16: 2**11, dtypes.float32: 2**24, dt
 def numeric(d: dtypes.dtype, name: str) -> dtypes.dtype:
     """The dtype. NotImplementedError for bool and complex dtypes, which have no ranges."""
     if d is dtypes.bool_ or d.is_complex and name != "linspace":
-        raise NotImplementedError(
-            explain(f"\"{name}_cpu\" not implemented for '{d.scalar_type}'", "make it with integers, and convert it")
+        raise not_implemented_error(
+            f"\"{name}_cpu\" not implemented for '{d.scalar_type}'", "make it with integers, and convert it"
         )
     return d
 
@@ -58,12 +58,12 @@ def arange(
         start, end, step = map(int, (start, end, step))
         whole = True
         if step == 0:
-            raise ValueError(explain("step must be nonzero", "the step becomes 0 in an integer dtype"))
+            raise value_error("step must be nonzero", "the step becomes 0 in an integer dtype")
     n = -(-(end - start) // step) if whole else math.ceil((end - start) / step)
     if d.category < dtypes.FLOATING:
         start, step = int(start), int(step)
     if n >= MAX_ELEMENTS:
-        raise RuntimeError(explain("invalid size, possible overflow?", f"{float(n):.3g} numbers"))
+        raise runtime_error("invalid size, possible overflow?", f"{float(n):.3g} numbers")
     count = (
         in_registers if d.category == dtypes.FLOATING and d.itemsize > 1 and not exact(start, step, n, d) else counted
     )
@@ -134,13 +134,11 @@ def counted(start: Any, step: Any, n: int, d: dtypes.dtype) -> np.ndarray:
 def check_range(start: Any, end: Any, step: Any) -> None:
     """RuntimeError for a zero step, an infinite range, or a step of the wrong sign."""
     if step == 0:
-        raise RuntimeError(explain("step must be nonzero", arange=(start, end, step)))
+        raise runtime_error("step must be nonzero", arange=(start, end, step))
     if not (math.isfinite(start) and math.isfinite(end)):
-        raise RuntimeError(explain(f"unsupported range: {start} -> {end}"))
+        raise runtime_error(f"unsupported range: {start} -> {end}")
     if (end - start) * step < 0:
-        raise RuntimeError(
-            explain("upper bound and lower bound inconsistent with step sign", arange=(start, end, step))
-        )
+        raise runtime_error("upper bound and lower bound inconsistent with step sign", arange=(start, end, step))
 
 
 def closed_range(
@@ -175,23 +173,19 @@ def check_steps(name: str, start: Any, end: Any, steps: Any) -> tuple[Any, Any, 
     """(start, end, steps) as Python numbers. TypeError or RuntimeError if they cannot be converted, or steps < 0."""
     if not hasattr(steps, "__index__"):
         got = ", ".join(type(v).__name__ for v in (start, end, steps))
-        raise TypeError(
-            explain(
-                f"{name}() received an invalid combination of arguments - got ({got}), but expected one of: (Number "
-                "start, Number end, int steps)",
-                "steps must be an integer",
-            )
+        raise type_error(
+            f"{name}() received an invalid combination of arguments - got ({got}), but expected one of: (Number "
+            "start, Number end, int steps)",
+            "steps must be an integer",
         )
     if any(isinstance(v, Tensor) and v._array.ndim for v in (start, end)):
         dims = [v._array.ndim if isinstance(v, Tensor) else 0 for v in (start, end)]
-        raise RuntimeError(
-            explain(
-                f"{name} only supports 0-dimensional start and end tensors, but got start with {dims[0]} dimension(s) "
-                f"and end with {dims[1]} dimension(s)."
-            )
+        raise runtime_error(
+            f"{name} only supports 0-dimensional start and end tensors, but got start with {dims[0]} dimension(s) "
+            f"and end with {dims[1]} dimension(s)."
         )
     if (steps := index(steps)) < 0:
-        raise RuntimeError(explain("number of steps must be non-negative", op=name))
+        raise runtime_error("number of steps must be non-negative", op=name)
     return plain_number(start), plain_number(end), steps
 
 
@@ -238,12 +232,9 @@ def dtype_between(name: str, start: Any, end: Any, dtype: Dtype, out: Tensor | N
     found = default(isinstance(start, complex) or isinstance(end, complex))
     d = of_dtype(dtype, out, found)
     if found.is_complex and not d.is_complex:
-        raise RuntimeError(
-            explain(
-                f"torch.{name}(): inferred dtype {found.scalar_type} can't be safely cast to passed dtype "
-                f"{d.scalar_type}",
-                "pass a complex dtype",
-            )
+        raise runtime_error(
+            f"torch.{name}(): inferred dtype {found.scalar_type} can't be safely cast to passed dtype {d.scalar_type}",
+            "pass a complex dtype",
         )
     return d
 
@@ -301,7 +292,7 @@ def triangle(name: str, of: Callable, row: int, col: int, offset: int, dtype: Dt
     """The indices from the function `of`, as a tensor of two rows."""
     for side, size in (("row", row), ("col", col)):
         if size < 0:
-            raise RuntimeError(explain(f"{side} must be non-negative, got{size}", op=name))
+            raise runtime_error(f"{side} must be non-negative, got{size}", op=name)
     row, col = index(row), index(col)
     array = triangle_of_few(of, row, index(offset), col).copy() if row * col <= MAX_CACHED else of(row, offset, col)
     return made(array, dtype, False, device)

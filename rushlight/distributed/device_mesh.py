@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from rushlight.base.errors import explain
+from rushlight.base.errors import explain, runtime_error
 from rushlight.comm.groups import get_rank, get_world_size, new_group
 from rushlight.core.tensor import Tensor, from_array
 
@@ -69,11 +69,9 @@ class DeviceMesh:
                 raise KeyError(explain(f"the mesh has the dimensions {self.mesh_dim_names}"))
             return self.mesh_dim_names.index(dim)  # type: ignore[union-attr]
         if dim is None and self.ndim > 1:
-            raise RuntimeError(
-                explain(
-                    f"Found the DeviceMesh have {self.ndim} dimensions. Optional kwarg `mesh_dim` needs to be "
-                    "specified when device_mesh.ndim > 1."
-                )
+            raise runtime_error(
+                f"Found the DeviceMesh have {self.ndim} dimensions. Optional kwarg `mesh_dim` needs to be "
+                "specified when device_mesh.ndim > 1."
             )
         return dim or 0
 
@@ -117,14 +115,12 @@ def init_device_mesh(
 ) -> DeviceMesh:
     """All ranks of the world in the shape of `mesh_shape`."""
     if int(np.prod(mesh_shape)) != get_world_size():
-        raise RuntimeError(
-            explain(
-                f"Mesh should not be bigger than default world size {get_world_size()}, but found "
-                f"{int(np.prod(mesh_shape))} ranks!"
-            )
+        raise runtime_error(
+            f"Mesh should not be bigger than default world size {get_world_size()}, but found "
+            f"{int(np.prod(mesh_shape))} ranks!"
         )
     if mesh_dim_names is not None and len(mesh_dim_names) != len(mesh_shape):
-        raise RuntimeError(explain("mesh_shape and mesh_dim_names should have same length!"))
+        raise runtime_error("mesh_shape and mesh_dim_names should have same length!")
     ranks = np.arange(get_world_size()).reshape(tuple(mesh_shape))
     return DeviceMesh(device_type, ranks, mesh_dim_names=mesh_dim_names)
 

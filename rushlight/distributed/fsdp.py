@@ -12,7 +12,7 @@ from types import SimpleNamespace
 from typing import Any, TypeVar
 
 from rushlight.base.dtypes import dtype, float32
-from rushlight.base.errors import explain
+from rushlight.base.errors import assertion_error, not_implemented_error, runtime_error, value_error
 from rushlight.base.submodules import importable
 from rushlight.comm.groups import get_rank, get_world_size, member
 from rushlight.comm.objects import broadcast_object_list
@@ -138,9 +138,7 @@ class MixedPrecision:
 
     def __post_init__(self) -> None:
         if self.keep_low_precision_grads:
-            raise NotImplementedError(
-                explain("gradients have the dtype of parameters", "keep_low_precision_grads=False")
-            )
+            raise not_implemented_error("gradients have the dtype of parameters", "keep_low_precision_grads=False")
 
 
 @dataclass(frozen=True)
@@ -161,7 +159,7 @@ def own_group(group: Any) -> ProcessGroup:
     """The process group; RuntimeError if this rank is not in it."""
     own = member(group)
     if own is None:
-        raise RuntimeError(explain("this rank is not in the process group of the module"))
+        raise runtime_error("this rank is not in the process group of the module")
     return own
 
 
@@ -170,7 +168,7 @@ def groups_of_mesh(mesh: DeviceMesh) -> Groups:
     if mesh.ndim == 1:
         return own_group(mesh.get_group()), None
     if mesh.ndim != 2:
-        raise ValueError(explain(f"fully_shard expects a 1D or 2D DeviceMesh but got {mesh}"))
+        raise value_error(f"fully_shard expects a 1D or 2D DeviceMesh but got {mesh}")
     return own_group(mesh.get_group(1)), own_group(mesh.get_group(0))
 
 
@@ -183,7 +181,7 @@ def chosen_groups(group: Any, mesh: DeviceMesh | None, hybrid: bool) -> Groups:
     if not hybrid:
         return own_group(group), None
     if group is not None:
-        raise ValueError(explain("HYBRID_SHARD needs two groups", "process_group=(of a machine, of replicas)"))
+        raise value_error("HYBRID_SHARD needs two groups", "process_group=(of a machine, of replicas)")
     world = get_world_size()
     local = int(os.environ.get("LOCAL_WORLD_SIZE", world))
     return groups_of_mesh(init_device_mesh("cpu", (world // local, local)))
@@ -532,11 +530,9 @@ class FSDPModule:
         return self._sharded_by.run(super().forward, args, kwargs)  # type: ignore[misc]
 
     def __deepcopy__(self, memo: Any) -> Any:
-        raise AssertionError(
-            explain(
-                "FSDP does not support deepcopy. Please use state dict for serialization.",
-                "copy the module before fully_shard, or load its state_dict() into another",
-            )
+        raise assertion_error(
+            "FSDP does not support deepcopy. Please use state dict for serialization.",
+            "copy the module before fully_shard, or load its state_dict() into another",
         )
 
     def reshard(self) -> None:
@@ -607,7 +603,7 @@ def fully_shard(
     get memory by `to_empty(device="cpu")`. ValueError without a process group, NotImplementedError for a
     `shard_placement_fn`."""
     if shard_placement_fn is not None:
-        raise NotImplementedError(explain("parameters are divided along dimension 0", "no shard_placement_fn"))
+        raise not_implemented_error("parameters are divided along dimension 0", "no shard_placement_fn")
     settings = {
         "mesh": mesh,
         "reshard_after_forward": reshard_after_forward,

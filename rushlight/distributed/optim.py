@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from rushlight.base.errors import explain
+from rushlight.base.errors import not_implemented_error, runtime_error
 from rushlight.comm.groups import member
 from rushlight.comm.join import Joinable, JoinHook
 from rushlight.comm.objects import gather_object
@@ -32,10 +32,10 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
         **defaults: Any,
     ):
         if overlap_with_ddp:
-            raise NotImplementedError(explain("overlap_with_ddp is not there", "leave it out"))
+            raise not_implemented_error("overlap_with_ddp is not there", "leave it out")
         group = member(process_group)
         if group is None:
-            raise RuntimeError(explain("this rank is not in the process group"))
+            raise runtime_error("this rank is not in the process group")
         self.group, self.consolidated = group, None
         super().__init__(params, defaults)
         self.owners = self.divided()
@@ -101,12 +101,10 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
         if self.group.size() == 1:
             self.consolidate_state_dict(self.group.world.rank)
         if self.consolidated is None:
-            raise RuntimeError(
-                explain(
-                    "Optimizer state has not been consolidated on this rank. Please call "
-                    f"`consolidate_state_dict(to={self.group.world.rank})` on all ranks beforehand if you meant to "
-                    "save the global state."
-                )
+            raise runtime_error(
+                "Optimizer state has not been consolidated on this rank. Please call "
+                f"`consolidate_state_dict(to={self.group.world.rank})` on all ranks beforehand if you meant to "
+                "save the global state."
             )
         state = {
             i: self.consolidated[rank][number]

@@ -15,7 +15,7 @@ import numpy as np
 from rushlight.autograd.function import Function
 from rushlight.autograd.graph import saved_tensors_hooks
 from rushlight.base.dtypes import dtype
-from rushlight.base.errors import explain
+from rushlight.base.errors import runtime_error
 from rushlight.base.pytree import tree_flatten, tree_unflatten
 from rushlight.comm.collectives import all_gather_into_tensor, all_reduce, reduce_scatter_tensor
 from rushlight.comm.process_group import ProcessGroup
@@ -221,11 +221,9 @@ class Unit:
             self.take_away()
         self.adopt()
         if any(piece.parameter.is_meta for piece in self.pieces):
-            raise RuntimeError(
-                explain(
-                    "parameters of a divided module are on the device meta",
-                    "model.to_empty(device='cpu'), then reset_parameters() or load_state_dict()",
-                )
+            raise runtime_error(
+                "parameters of a divided module are on the device meta",
+                "model.to_empty(device='cpu'), then reset_parameters() or load_state_dict()",
             )
         if mode().watch is not None:
             noticed(self.pieces[0].parameter)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from numbers import Number
 from typing import Any
 
-from rushlight.base.errors import explain
+from rushlight.base.errors import not_implemented_error, type_error
 from rushlight.distributions import constraints as c
 from rushlight.distributions import transforms as t
 from rushlight.distributions.constraints import Constraint
@@ -31,10 +31,8 @@ class ConstraintRegistry:
         if not isinstance(constraint, Constraint) and not (
             isinstance(constraint, type) and issubclass(constraint, Constraint)
         ):
-            raise TypeError(
-                explain(
-                    f"Expected constraint to be either a Constraint subclass or instance, but got {type(constraint)}"
-                )
+            raise type_error(
+                f"Expected constraint to be either a Constraint subclass or instance, but got {type(constraint)}"
             )
         self.rules[key(constraint)] = factory
         return factory
@@ -42,9 +40,7 @@ class ConstraintRegistry:
     def __call__(self, constraint: Constraint) -> t.Transform:
         factory = self.rules.get(key(constraint))
         if factory is None:
-            raise NotImplementedError(
-                explain(f"Cannot transform {type(constraint).__name__} constraints ({constraint})")
-            )
+            raise not_implemented_error(f"Cannot transform {type(constraint).__name__} constraints ({constraint})")
         return factory(constraint)
 
 

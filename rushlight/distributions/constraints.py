@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import rushlight
-from rushlight.base.errors import explain
+from rushlight.base.errors import not_implemented_error
 from rushlight.core.tensor import Tensor
 
 
@@ -32,7 +32,7 @@ class Constraint:
         self.__dict__.update({key: value for key, value in given.items() if value is not None})
 
     def check(self, value: Tensor) -> Tensor:
-        raise NotImplementedError(explain(f"{self} cannot be checked: it depends on other arguments"))
+        raise not_implemented_error(f"{self} cannot be checked: it depends on other arguments")
 
     def __repr__(self) -> str:
         name = self._name or type(self).__name__.removeprefix("_") + "()"
@@ -70,7 +70,7 @@ class dependent_property(property, Dependent):
     def event_dim(self) -> int:  # type: ignore[override]
         """Of the values of all objects. NotImplementedError where objects differ."""
         if self.options[1] is None:
-            raise NotImplementedError(explain(".event_dim cannot be determined statically"))
+            raise not_implemented_error(".event_dim cannot be determined statically")
         return self.options[1]
 
     def __call__(self, fn: Callable) -> dependent_property:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import rushlight
-from rushlight.base.errors import explain
+from rushlight.base.errors import not_implemented_error, value_error
 from rushlight.core.arguments import holds
 from rushlight.core.tensor import Tensor
 from rushlight.distributions import constraints
@@ -56,11 +56,9 @@ class Geometric(OfOutcomes):
         self._given_as(probs, logits)
         super().__init__(self._given.shape, (), validate_args)
         if self._validate_args and probs is not None and not holds(self.probs > 0):
-            raise ValueError(
-                explain(
-                    f"Expected parameter probs (Tensor of shape {tuple(self.probs.shape)}) of distribution {self!r} "
-                    f"to be positive but found invalid values:\n{self.probs}"
-                )
+            raise value_error(
+                f"Expected parameter probs (Tensor of shape {tuple(self.probs.shape)}) of distribution {self!r} "
+                f"to be positive but found invalid values:\n{self.probs}"
             )
 
     mean = property(lambda self: 1.0 / self.probs - 1.0, doc="1 / probs - 1.")
@@ -130,14 +128,14 @@ class Binomial(OfTrials):
 
     def entropy(self) -> Tensor:
         if not holds(self.total_count == self.total_count.max()):
-            raise NotImplementedError(explain("Inhomogeneous total count not supported by `entropy`."))
+            raise not_implemented_error("Inhomogeneous total count not supported by `entropy`.")
         log_prob = self.log_prob(self.enumerate_support(False))
         return -(rushlight.exp(log_prob) * log_prob).sum(0)
 
     def enumerate_support(self, expand: bool = True) -> Tensor:
         n = int(self.total_count.max())
         if not holds(self.total_count.min() == n):
-            raise NotImplementedError(explain("Inhomogeneous total count not supported by `enumerate_support`."))
+            raise not_implemented_error("Inhomogeneous total count not supported by `enumerate_support`.")
         return self._enumerated(rushlight.arange(1 + n, dtype=self._given.dtype), expand)
 
 
@@ -191,7 +189,7 @@ class Multinomial(OfCategorical):
         validate_args: bool | None = None,
     ):
         if not isinstance(total_count, int):
-            raise NotImplementedError(explain("inhomogeneous total_count is not supported"))
+            raise not_implemented_error("inhomogeneous total_count is not supported")
         self.total_count = total_count
         super().__init__(Categorical(probs, logits), validate_args)
 

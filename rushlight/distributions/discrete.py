@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import rushlight
-from rushlight.base.errors import explain
+from rushlight.base.errors import value_error
 from rushlight.base.size import Size
 from rushlight.core.tensor import Tensor
 from rushlight.distributions.constraints import Constraint, boolean, dependent_property, integer_interval, one_hot
@@ -71,7 +71,7 @@ class Categorical(OfOutcomes):
         given: Any = logits if probs is None else probs
         if given.dim() < 1:
             name = "logits" if probs is None else "probs"
-            raise ValueError(explain(f"`{name}` parameter must be at least one-dimensional."))
+            raise value_error(f"`{name}` parameter must be at least one-dimensional.")
         if probs is not None:
             self.probs = probs / probs.sum(-1, keepdim=True)
         else:

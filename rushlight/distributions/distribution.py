@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any, TypeVar
 
 import rushlight
-from rushlight.base.errors import explain
+from rushlight.base.errors import not_implemented_error, value_error
 from rushlight.base.size import Size
 from rushlight.core.arguments import holds
 from rushlight.core.tensor import Tensor
@@ -55,20 +55,18 @@ class Distribution:
     def _check_argument(self, name: str, constraint: Constraint) -> None:
         value = getattr(self, name)
         if not holds(constraint.check(value)):
-            raise ValueError(
-                explain(
-                    f"Expected parameter {name} ({type(value).__name__} of shape {tuple(value.shape)}) of "
-                    f"distribution {self!r} to satisfy the constraint {constraint!r}, but found invalid "
-                    f"values:\n{value}",
-                    "check the computation of these values: often a log, a softmax or a square root is missing",
-                )
+            raise value_error(
+                f"Expected parameter {name} ({type(value).__name__} of shape {tuple(value.shape)}) of "
+                f"distribution {self!r} to satisfy the constraint {constraint!r}, but found invalid "
+                f"values:\n{value}",
+                "check the computation of these values: often a log, a softmax or a square root is missing",
             )
 
     @staticmethod
     def set_default_validate_args(value: bool) -> None:
         """The default of `validate_args`: whether distributions check their arguments and values."""
         if value not in (True, False):
-            raise ValueError(explain("set_default_validate_args takes True or False"))
+            raise value_error("set_default_validate_args takes True or False")
         Distribution._validate_args = value
 
     def expand(self: D, batch_shape: Any, _instance: Any = None) -> D:
@@ -89,11 +87,9 @@ class Distribution:
         NotImplementedError for a subclass of `cls` with another `__init__`: this subclass must define `expand`.
         """
         if _instance is None and type(self).__init__ is not cls.__init__:
-            raise NotImplementedError(
-                explain(
-                    f"Subclass {type(self).__name__} of {cls.__name__} that defines a custom __init__ method must "
-                    "also define a custom .expand() method."
-                )
+            raise not_implemented_error(
+                f"Subclass {type(self).__name__} of {cls.__name__} that defines a custom __init__ method must "
+                "also define a custom .expand() method."
             )
         return type(self).__new__(type(self)) if _instance is None else _instance
 
@@ -118,17 +114,17 @@ class Distribution:
     @property
     def mean(self) -> Tensor:
         """The expected value."""
-        raise NotImplementedError(explain(f"{type(self).__name__} has no mean"))
+        raise not_implemented_error(f"{type(self).__name__} has no mean")
 
     @property
     def mode(self) -> Tensor:
         """The most probable value."""
-        raise NotImplementedError(explain(f"{type(self)} does not implement mode"))
+        raise not_implemented_error(f"{type(self)} does not implement mode")
 
     @property
     def variance(self) -> Tensor:
         """The expected square of the distance from the mean."""
-        raise NotImplementedError(explain(f"{type(self).__name__} has no variance"))
+        raise not_implemented_error(f"{type(self).__name__} has no variance")
 
     @property
     def stddev(self) -> Tensor:
@@ -142,9 +138,7 @@ class Distribution:
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
         """Random values computed from the parameters, so that gradients flow to the parameters."""
-        raise NotImplementedError(
-            explain(f"{type(self).__name__} has no rsample: use sample, and log_prob for gradients")
-        )
+        raise not_implemented_error(f"{type(self).__name__} has no rsample: use sample, and log_prob for gradients")
 
     def sample_n(self, n: int) -> Tensor:
         """n random values."""
@@ -156,23 +150,23 @@ class Distribution:
 
     def log_prob(self, value: Tensor) -> Tensor:
         """The logarithm of the density, or probability, at `value`."""
-        raise NotImplementedError(explain(f"{type(self).__name__} has no log_prob"))
+        raise not_implemented_error(f"{type(self).__name__} has no log_prob")
 
     def cdf(self, value: Tensor) -> Tensor:
         """The probability of values up to `value`."""
-        raise NotImplementedError(explain(f"{type(self).__name__} has no cdf"))
+        raise not_implemented_error(f"{type(self).__name__} has no cdf")
 
     def icdf(self, value: Tensor) -> Tensor:
         """The value x with P(X <= x) equal to this probability."""
-        raise NotImplementedError(explain(f"{type(self).__name__} has no icdf"))
+        raise not_implemented_error(f"{type(self).__name__} has no icdf")
 
     def entropy(self) -> Tensor:
         """The expected -log_prob."""
-        raise NotImplementedError(explain(f"{type(self).__name__} has no entropy"))
+        raise not_implemented_error(f"{type(self).__name__} has no entropy")
 
     def enumerate_support(self, expand: bool = True) -> Tensor:
         """All values, in the first dimension."""
-        raise NotImplementedError(explain(f"{type(self).__name__} has no list of all its values"))
+        raise not_implemented_error(f"{type(self).__name__} has no list of all its values")
 
     def perplexity(self) -> Tensor:
         """exp(entropy)."""
@@ -188,30 +182,26 @@ class Distribution:
 
     def _validate_sample(self, value: Any) -> None:
         if not isinstance(value, Tensor):
-            raise ValueError(explain("The value argument to log_prob must be a Tensor", "torch.tensor(value)"))
+            raise value_error("The value argument to log_prob must be a Tensor", "torch.tensor(value)")
         n = value.ndim - len(self._event_shape)
         if n < 0 or tuple(value.shape[n:]) != tuple(self._event_shape):
-            raise ValueError(
-                explain(
-                    f"The right-most size of value must match event_shape: {tuple(value.shape)} vs "
-                    f"{tuple(self._event_shape)}."
-                )
+            raise value_error(
+                f"The right-most size of value must match event_shape: {tuple(value.shape)} vs "
+                f"{tuple(self._event_shape)}."
             )
         full = (*self._batch_shape, *self._event_shape)
         for a, b in zip(reversed(value.shape), reversed(full)):
             if a != 1 and b != 1 and a != b:
-                raise ValueError(
-                    explain(f"Value is not broadcastable with batch_shape+event_shape: {tuple(value.shape)} vs {full}.")
+                raise value_error(
+                    f"Value is not broadcastable with batch_shape+event_shape: {tuple(value.shape)} vs {full}."
                 )
         support = self.support
         if is_dependent(support):
             return
         if not holds(support.check(value)):
-            raise ValueError(
-                explain(
-                    f"Expected value argument ({type(value).__name__} of shape {tuple(value.shape)}) to be within the "
-                    f"support ({support!r}) of the distribution {self!r}, but found invalid values:\n{value}"
-                )
+            raise value_error(
+                f"Expected value argument ({type(value).__name__} of shape {tuple(value.shape)}) to be within the "
+                f"support ({support!r}) of the distribution {self!r}, but found invalid values:\n{value}"
             )
 
     def _checked(self, value: Any) -> Any:
@@ -239,7 +229,7 @@ class ExponentialFamily(Distribution):
 
 def one_of(probs: Any, logits: Any) -> None:
     if (probs is None) == (logits is None):
-        raise ValueError(explain("Either `probs` or `logits` must be specified, but not both."))
+        raise value_error("Either `probs` or `logits` must be specified, but not both.")
 
 
 class computed:
@@ -338,11 +328,8 @@ def broadcast_all(*values: Any) -> tuple[Any, ...]:
     (tensor([1., 2.]), tensor([3., 3.]))
     """
     if not all(isinstance(v, (Tensor, int, float)) for v in values):
-        raise ValueError(
-            explain(
-                "Input arguments must all be instances of Number, torch.Tensor or objects implementing "
-                "__torch_function__."
-            )
+        raise value_error(
+            "Input arguments must all be instances of Number, torch.Tensor or objects implementing __torch_function__."
         )
     like = next((v for v in values if isinstance(v, Tensor)), None)
     dtype = rushlight.get_default_dtype() if like is None else like.dtype

@@ -14,7 +14,7 @@ import numpy as np
 import rushlight
 from rushlight.autograd.function import Function, once_differentiable
 from rushlight.base.dependencies import scipy_part
-from rushlight.base.errors import explain
+from rushlight.base.errors import not_implemented_error, value_error
 from rushlight.core.tensor import Tensor, from_array
 from rushlight.distributions.constraints import independent, nonnegative, positive, real, simplex, unit_interval
 from rushlight.distributions.distribution import Distribution as Base
@@ -72,8 +72,8 @@ def _standard_gamma(self: Tensor, generator: Any = None) -> Tensor:
     if generator is None:
         return StandardGamma.apply(self)
     if self.requires_grad:
-        raise NotImplementedError(
-            explain("_standard_gamma with a generator has no derivative", "leave out generator, and call manual_seed")
+        raise not_implemented_error(
+            "_standard_gamma with a generator has no derivative", "leave out generator, and call manual_seed"
         )
     return from_array(source(generator).standard_gamma(self._array))
 
@@ -177,7 +177,7 @@ class Dirichlet(ExponentialFamily):
 
     def __init__(self, concentration: Tensor, validate_args: bool | None = None):
         if concentration.dim() < 1:
-            raise ValueError(explain("`concentration` parameter must be at least one-dimensional."))
+            raise value_error("`concentration` parameter must be at least one-dimensional.")
         self.concentration: Any = concentration
         super().__init__(concentration.shape[:-1], concentration.shape[-1:], validate_args)
 

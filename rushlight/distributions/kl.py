@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import rushlight
-from rushlight.base.errors import explain
+from rushlight.base.errors import not_implemented_error, value_error
 from rushlight.core.arguments import holds
 from rushlight.core.tensor import Tensor
 from rushlight.distributions.continuous import Exponential, Laplace, Normal, Uniform
@@ -62,11 +62,9 @@ def kl_divergence(p: Distribution, q: Distribution) -> Tensor:
         for b in type(q).__mro__:
             if (a, b) in _KL_REGISTRY:
                 return _KL_REGISTRY[a, b](p, q)
-    raise NotImplementedError(
-        explain(
-            f"No KL(p || q) is implemented for p type {type(p).__name__} and q type {type(q).__name__}",
-            "register one with torch.distributions.kl.register_kl",
-        )
+    raise not_implemented_error(
+        f"No KL(p || q) is implemented for p type {type(p).__name__} and q type {type(q).__name__}",
+        "register one with torch.distributions.kl.register_kl",
     )
 
 
@@ -160,9 +158,7 @@ def geometrics(p: Geometric, q: Geometric) -> Tensor:
 def binomials(p: Binomial, q: Binomial) -> Tensor:
     """For equal counts of trials; inf if p has more."""
     if not holds(p.total_count >= q.total_count):
-        raise NotImplementedError(
-            explain("KL between Binomials where q.total_count > p.total_count is not implemented")
-        )
+        raise not_implemented_error("KL between Binomials where q.total_count > p.total_count is not implemented")
     each = p.probs * (p.logits - q.logits) + (-p.probs).log1p() - (-q.probs).log1p()
     return rushlight.where(p.total_count > q.total_count, math.inf, p.total_count * each)
 
@@ -206,14 +202,14 @@ def paretos(p: Pareto, q: Pareto) -> Tensor:
 def transformed(p: TransformedDistribution, q: TransformedDistribution) -> Tensor:
     """The same transforms change nothing."""
     if p.transforms != q.transforms or p.event_shape != q.event_shape:
-        raise NotImplementedError(explain("KL of distributions by different transforms is not implemented"))
+        raise not_implemented_error("KL of distributions by different transforms is not implemented")
     return kl_divergence(p.base_dist, q.base_dist)
 
 
 @register_kl(Independent, Independent)
 def independents(p: Independent, q: Independent) -> Tensor:
     if p.reinterpreted_batch_ndims != q.reinterpreted_batch_ndims:
-        raise NotImplementedError(explain("p and q have different reinterpreted_batch_ndims"))
+        raise not_implemented_error("p and q have different reinterpreted_batch_ndims")
     return sum_last(kl_divergence(p.base_dist, q.base_dist), p.reinterpreted_batch_ndims)
 
 
@@ -221,8 +217,8 @@ def correlated(p: Any, q: Any) -> Tensor:
     """Of two normal vectors, by the factors of their covariances."""
     a, b, n = p.scale_tril, q.scale_tril, p.event_shape[0]
     if p.event_shape != q.event_shape:
-        raise ValueError(
-            explain("KL-divergence between two Multivariate Normals with different event shapes cannot be computed")
+        raise value_error(
+            "KL-divergence between two Multivariate Normals with different event shapes cannot be computed"
         )
     trace = rushlight.linalg.solve_triangular(b, a, upper=False).pow(2).sum((-2, -1))
     return log_diagonal(b) - log_diagonal(a) + 0.5 * (trace + mahalanobis(b, q.loc - p.loc) - n)

@@ -7,7 +7,7 @@ import warnings
 from typing import Any
 
 import rushlight
-from rushlight.base.errors import explain
+from rushlight.base.errors import value_error
 from rushlight.core.arguments import holds
 from rushlight.core.tensor import Tensor
 from rushlight.distributions import constraints
@@ -26,12 +26,10 @@ def only(matrices: dict[str, Any]) -> tuple[str, Tensor]:
     """(name, value) of the only argument that is given."""
     given = [(name, m) for name, m in matrices.items() if m is not None]
     if len(given) != 1:
-        raise ValueError(
-            explain("Exactly one of covariance_matrix or precision_matrix or scale_tril may be specified.")
-        )
+        raise value_error("Exactly one of covariance_matrix or precision_matrix or scale_tril may be specified.")
     name, m = given[0]
     if m.dim() < 2:
-        raise ValueError(explain(f"{name} must be at least two-dimensional, with optional leading batch dimensions"))
+        raise value_error(f"{name} must be at least two-dimensional, with optional leading batch dimensions")
     return name, m
 
 
@@ -113,7 +111,7 @@ class MultivariateNormal(OfMatrix):
         validate_args: bool | None = None,
     ):
         if loc.dim() < 1:
-            raise ValueError(explain("loc must be at least one-dimensional."))
+            raise value_error("loc must be at least one-dimensional.")
         name, m = only(
             {"covariance_matrix": covariance_matrix, "precision_matrix": precision_matrix, "scale_tril": scale_tril}
         )
@@ -164,12 +162,12 @@ class LowRankMultivariateNormal(Distribution):
 
     def __init__(self, loc: Any, cov_factor: Any, cov_diag: Any, validate_args: bool | None = None):
         if loc.dim() < 1:
-            raise ValueError(explain("loc must be at least one-dimensional."))
+            raise value_error("loc must be at least one-dimensional.")
         n = loc.shape[-1:]
         if cov_factor.dim() < 2 or cov_factor.shape[-2:-1] != n:
-            raise ValueError(explain(f"cov_factor must be a batch of matrices with shape {n[0]} x m"))
+            raise value_error(f"cov_factor must be a batch of matrices with shape {n[0]} x m")
         if cov_diag.shape[-1:] != n:
-            raise ValueError(explain(f"cov_diag must be a batch of vectors with shape {tuple(n)}"))
+            raise value_error(f"cov_diag must be a batch of vectors with shape {tuple(n)}")
         batch = rushlight.broadcast_shapes(loc.shape[:-1], cov_factor.shape[:-2], cov_diag.shape[:-1])
         self.loc, self.cov_diag = loc.expand(*batch, *n), cov_diag.expand(*batch, *n)
         self.cov_factor = cov_factor.expand(*batch, *cov_factor.shape[-2:])
@@ -244,7 +242,7 @@ class Wishart(OfMatrix, ExponentialFamily):
         df = rushlight.as_tensor(df, dtype=m.dtype)
         batch, n = rushlight.broadcast_shapes(df.shape, m.shape[:-2]), m.shape[-1]
         if not holds(df > n - 1):
-            raise ValueError(explain(f"Value of df={df} expected to be greater than ndim - 1 = {n - 1}."))
+            raise value_error(f"Value of df={df} expected to be greater than ndim - 1 = {n - 1}.")
         self.df = df.expand(batch)
         self.__dict__[name] = m.expand(*batch, n, n)
         super().__init__(batch, (n, n), validate_args)
@@ -337,7 +335,7 @@ class LKJCholesky(Distribution):
 
     def __init__(self, dim: int, concentration: Any = 1.0, validate_args: bool | None = None):
         if dim < 2:
-            raise ValueError(explain(f"Expected dim to be an integer greater than or equal to 2. Found dim={dim}."))
+            raise value_error(f"Expected dim to be an integer greater than or equal to 2. Found dim={dim}.")
         self.dim = dim
         self.concentration = rushlight.as_tensor(concentration) + 0.0
         super().__init__(self.concentration.shape, (dim, dim), validate_args)

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 import rushlight
-from rushlight.base.errors import explain
+from rushlight.base.errors import value_error
 from rushlight.base.size import Size
 from rushlight.core.tensor import Tensor
 from rushlight.distributions import constraints
@@ -27,30 +27,22 @@ class MixtureSameFamily(Distribution):
         self, mixture_distribution: Categorical, component_distribution: Distribution, validate_args: bool | None = None
     ):
         if not isinstance(mixture_distribution, Categorical):
-            raise ValueError(
-                explain(" The Mixture distribution needs to be an  instance of torch.distributions.Categorical")
-            )
+            raise value_error(" The Mixture distribution needs to be an  instance of torch.distributions.Categorical")
         if not isinstance(component_distribution, Distribution):
-            raise ValueError(
-                explain("The Component distribution need to be an instance of torch.distributions.Distribution")
-            )
+            raise value_error("The Component distribution need to be an instance of torch.distributions.Distribution")
         self._mixture_distribution, self._component_distribution = mixture_distribution, component_distribution
         batch = component_distribution.batch_shape[:-1]
         for a, b in zip(reversed(mixture_distribution.batch_shape), reversed(batch)):
             if a != 1 and b != 1 and a != b:
-                raise ValueError(
-                    explain(
-                        f"`mixture_distribution.batch_shape` ({mixture_distribution.batch_shape}) is not compatible "
-                        f"with `component_distribution.batch_shape`({batch})"
-                    )
+                raise value_error(
+                    f"`mixture_distribution.batch_shape` ({mixture_distribution.batch_shape}) is not compatible "
+                    f"with `component_distribution.batch_shape`({batch})"
                 )
         n = mixture_distribution.logits.shape[-1]
         if n != component_distribution.batch_shape[-1]:
-            raise ValueError(
-                explain(
-                    f"`mixture_distribution component` ({n}) does not equal `component_distribution.batch_shape[-1]` "
-                    f"({component_distribution.batch_shape[-1]})"
-                )
+            raise value_error(
+                f"`mixture_distribution component` ({n}) does not equal `component_distribution.batch_shape[-1]` "
+                f"({component_distribution.batch_shape[-1]})"
             )
         super().__init__(batch, component_distribution.event_shape, validate_args)
 

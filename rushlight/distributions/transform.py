@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import rushlight
-from rushlight.base.errors import explain
+from rushlight.base.errors import not_implemented_error, value_error
 from rushlight.base.size import Size
 from rushlight.core.tensor import Tensor
 from rushlight.distributions import constraints
@@ -32,7 +32,7 @@ class Transform:
 
     def __init__(self, cache_size: int = 0):
         if cache_size not in (0, 1):
-            raise ValueError(explain("cache_size must be 0 or 1"))
+            raise value_error("cache_size must be 0 or 1")
         self._cache_size = cache_size
         self._pair: tuple = (None, None)
 
@@ -40,14 +40,14 @@ class Transform:
     def sign(self) -> int:
         """+1 for an increasing function, -1 for a decreasing one."""
         if self._sign is None:
-            raise NotImplementedError(explain(f"{type(self).__name__} neither increases nor decreases everywhere"))
+            raise not_implemented_error(f"{type(self).__name__} neither increases nor decreases everywhere")
         return self._sign
 
     @property
     def event_dim(self) -> int:
         """The number of dimensions of one value, before and after. ValueError if they differ."""
         if self.domain.event_dim != self.codomain.event_dim:
-            raise ValueError(explain("Please use either .domain.event_dim or .codomain.event_dim"))
+            raise value_error("Please use either .domain.event_dim or .codomain.event_dim")
         return self.domain.event_dim
 
     @property
@@ -80,14 +80,14 @@ class Transform:
         return self._pair[0]
 
     def _call(self, x: Tensor) -> Tensor:
-        raise NotImplementedError(explain(f"{type(self).__name__} has no _call"))
+        raise not_implemented_error(f"{type(self).__name__} has no _call")
 
     def _inverse(self, y: Tensor) -> Tensor:
-        raise NotImplementedError(explain(f"{type(self).__name__} has no inverse"))
+        raise not_implemented_error(f"{type(self).__name__} has no inverse")
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         """log |dy/dx|, for y = f(x)."""
-        raise NotImplementedError(explain(f"{type(self).__name__} has no log_abs_det_jacobian"))
+        raise not_implemented_error(f"{type(self).__name__} has no log_abs_det_jacobian")
 
     def forward_shape(self, shape: Any) -> Size:
         """The shape of f(x), of that of x."""
@@ -281,7 +281,7 @@ class ReshapeTransform(Transform):
     def __init__(self, in_shape: Any, out_shape: Any, cache_size: int = 0):
         self.in_shape, self.out_shape = Size(in_shape), Size(out_shape)
         if self.in_shape.numel() != self.out_shape.numel():
-            raise ValueError(explain("in_shape and out_shape have different numbers of elements"))
+            raise value_error("in_shape and out_shape have different numbers of elements")
         super().__init__(cache_size)
         self.domain = constraints.independent(constraints.real, len(self.in_shape))
         self.codomain = constraints.independent(constraints.real, len(self.out_shape))
@@ -304,5 +304,5 @@ class ReshapeTransform(Transform):
     def _changed(self, shape: Any, before: Size, after: Size) -> Size:
         n = len(shape) - len(before)
         if n < 0 or tuple(shape[n:]) != tuple(before):
-            raise ValueError(explain(f"Shape mismatch: expected {tuple(shape)[max(n, 0) :]} but got {tuple(before)}"))
+            raise value_error(f"Shape mismatch: expected {tuple(shape)[max(n, 0) :]} but got {tuple(before)}")
         return Size((*shape[:n], *after))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import rushlight
-from rushlight.base.errors import explain
+from rushlight.base.errors import not_implemented_error, value_error
 from rushlight.base.size import Size
 from rushlight.core.tensor import Tensor
 from rushlight.distributions import constraints
@@ -34,11 +34,9 @@ class Independent(Distribution):
     ):
         n = len(base_distribution.batch_shape) - reinterpreted_batch_ndims
         if n < 0:
-            raise ValueError(
-                explain(
-                    "Expected reinterpreted_batch_ndims <= len(base_distribution.batch_shape), actual "
-                    f"{reinterpreted_batch_ndims} vs {len(base_distribution.batch_shape)}"
-                )
+            raise value_error(
+                "Expected reinterpreted_batch_ndims <= len(base_distribution.batch_shape), actual "
+                f"{reinterpreted_batch_ndims} vs {len(base_distribution.batch_shape)}"
             )
         self.base_dist, self.reinterpreted_batch_ndims = base_distribution, reinterpreted_batch_ndims
         shape = base_distribution.batch_shape + base_distribution.event_shape
@@ -75,7 +73,7 @@ class Independent(Distribution):
 
     def enumerate_support(self, expand: bool = True) -> Tensor:
         if self.reinterpreted_batch_ndims > 0:
-            raise NotImplementedError(explain("Enumeration over cartesian product is not implemented"))
+            raise not_implemented_error("Enumeration over cartesian product is not implemented")
         return self.base_dist.enumerate_support(expand)
 
     def __repr__(self) -> str:
@@ -99,15 +97,13 @@ class TransformedDistribution(Distribution):
     ):
         self.transforms = [transforms] if isinstance(transforms, Transform) else list(transforms)
         if not all(isinstance(t, Transform) for t in self.transforms):
-            raise ValueError(explain(f"transforms must be a Transform or a list of Transforms, but was {transforms}"))
+            raise value_error(f"transforms must be a Transform or a list of Transforms, but was {transforms}")
         whole = ComposeTransform(self.transforms)
         base_shape = base_distribution.batch_shape + base_distribution.event_shape
         if len(base_shape) < whole.domain.event_dim:
-            raise ValueError(
-                explain(
-                    f"base_distribution needs to have shape with size at least {whole.domain.event_dim}, but got "
-                    f"{base_shape}."
-                )
+            raise value_error(
+                f"base_distribution needs to have shape with size at least {whole.domain.event_dim}, but got "
+                f"{base_shape}."
             )
         shape = whole.forward_shape(base_shape)
         expanded = whole.inverse_shape(shape)

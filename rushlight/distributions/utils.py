@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import Any
 
 import rushlight
-from rushlight.base.errors import explain
+from rushlight.base.errors import value_error
 from rushlight.core.mode import enable_grad
 from rushlight.core.tensor import Tensor
 from rushlight.distributions.distribution import broadcast_all, clamp_probs, logits_to_probs, probs_to_logits
@@ -41,7 +41,7 @@ def tril_matrix_to_vec(mat: Tensor, diag: int = 0) -> Tensor:
     """
     n = mat.shape[-1]
     if not -n <= diag < n:
-        raise ValueError(explain(f"diag ({diag}) provided is outside [{-n}, {n - 1}]."))
+        raise value_error(f"diag ({diag}) provided is outside [{-n}, {n - 1}].")
     return of_triangle(mat, diag)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import rushlight
-from rushlight.base.errors import explain
+from rushlight.base.errors import value_error
 from rushlight.base.size import Size
 from rushlight.core.tensor import Tensor
 from rushlight.distributions import constraints
@@ -136,7 +136,7 @@ class CorrCholeskyTransform(Transform):
     def forward_shape(self, shape: Any) -> Size:
         n = round(0.5 + math.sqrt(0.25 + 2 * shape[-1]))
         if n * (n - 1) // 2 != shape[-1]:
-            raise ValueError(explain("Input is not a flattened lower-diagonal number"))
+            raise value_error("Input is not a flattened lower-diagonal number")
         return Size((*shape[:-1], n, n))
 
     def inverse_shape(self, shape: Any) -> Size:

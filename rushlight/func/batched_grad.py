@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from rushlight.base.errors import explain
+from rushlight.base.errors import runtime_error
 from rushlight.core.backward import finished, first_gradient, grad
 from rushlight.core.gradient_worlds import AS_TENSORS
 from rushlight.core.tensor import Tensor
@@ -27,14 +27,12 @@ def batched(
     rows = (grad_outputs,) if isinstance(grad_outputs, Tensor) else tuple(grad_outputs or (None,) * len(outs))
     for i, (t, r) in enumerate(zip(outs, rows)):
         if r is not None and r._array.shape[1:] != t._array.shape:
-            raise RuntimeError(
-                explain(
-                    "If `is_grads_batched=True`, we interpret the first dimension of each grad_output as the batch "
-                    "dimension. The sizes of the remaining dimensions are expected to match the shape of "
-                    f"corresponding output, but a mismatch was detected: grad_output[{i}] has a shape of {r.shape} "
-                    f"and output[{i}] has a shape of {t.shape}.",
-                    "give gradients of shape (rows, *output.shape); func.vmap batches some of them only",
-                )
+            raise runtime_error(
+                "If `is_grads_batched=True`, we interpret the first dimension of each grad_output as the batch "
+                "dimension. The sizes of the remaining dimensions are expected to match the shape of "
+                f"corresponding output, but a mismatch was detected: grad_output[{i}] has a shape of {r.shape} "
+                f"and output[{i}] has a shape of {t.shape}.",
+                "give gradients of shape (rows, *output.shape); func.vmap batches some of them only",
             )
     used: list[int] = []
 

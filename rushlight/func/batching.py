@@ -20,7 +20,7 @@ from typing import Any, cast
 import numpy as np
 
 from rushlight.base import dtypes
-from rushlight.base.errors import explain, warn
+from rushlight.base.errors import explain, runtime_error, warn
 from rushlight.base.memory_format import room_like
 from rushlight.base.placeholder import Placeholder, Touched
 from rushlight.core.arguments import reduced_dims
@@ -324,13 +324,11 @@ def innermost(args: Iterable) -> Level:
         if array.__class__ is Batch:
             level = array.level
             if not level.open:
-                raise RuntimeError(
-                    explain(
-                        "Either your tensor may have escaped from inside a function being vmapped and this is a user "
-                        "error (see https://pytorch.org/functorch/stable/ux_limitations.html)",
-                        "return it from the mapped function instead",
-                        vmap_of=level.name,
-                    )
+                raise runtime_error(
+                    "Either your tensor may have escaped from inside a function being vmapped and this is a user "
+                    "error (see https://pytorch.org/functorch/stable/ux_limitations.html)",
+                    "return it from the mapped function instead",
+                    vmap_of=level.name,
                 )
             if found is None or level.depth > found.depth:
                 found = level

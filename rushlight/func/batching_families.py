@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any
 
-from rushlight.base.errors import explain
+from rushlight.base.errors import runtime_error
 from rushlight.core.arguments import reduced_dims
 from rushlight.core.table import Op, entries
 from rushlight.core.tensor import Tensor
@@ -208,11 +208,9 @@ def unfolded(made: Any, b: int) -> Any:
 
 def dynamic(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
     """RuntimeError: numbers decide the shape of the result, which no batch could have."""
-    raise RuntimeError(
-        explain(
-            "vmap: We do not support batching operators that can output dynamic shape. Attempted to vmap over "
-            f"aten::{op.called}."
-        )
+    raise runtime_error(
+        "vmap: We do not support batching operators that can output dynamic shape. Attempted to vmap over "
+        f"aten::{op.called}."
     )
 
 
@@ -230,9 +228,7 @@ def one_by_one(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
 
     made = [call(op, [sample(p, i) for p in parts], settings) for i in range(level.size)]
     if not made:
-        raise RuntimeError(
-            explain(f"vmap: {op.called} runs sample by sample, so its output shape is unknown for 0 samples")
-        )
+        raise runtime_error(f"vmap: {op.called} runs sample by sample, so its output shape is unknown for 0 samples")
     stack = TENSORS["stack"]
     return stack(made, 0) if isinstance(made[0], Tensor) else [stack(list(outs), 0) for outs in zip(*made)]
 

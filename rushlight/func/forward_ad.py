@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any, NamedTuple
 from weakref import WeakSet
 
-from rushlight.base.errors import explain
+from rushlight.base.errors import runtime_error, value_error
 from rushlight.core import families
 from rushlight.core.mode import Inner, Setting, current, innermost, mode, within
 from rushlight.core.node import hooks_of
@@ -311,19 +311,17 @@ def by_jvp(node: Any, args: tuple, outs: list, tangents: list, saved: tuple) -> 
         ctx._forward = None
     found = list(answer) if isinstance(answer, tuple) else [answer]
     if len(found) != len(outs):
-        raise RuntimeError(
-            explain(
-                f"Function's jvp returned an invalid number of forward gradients (expected {len(outs)} but got "
-                f"{len(found)})",
-                "return one tangent, or None, for each output",
-                op=node.name(),
-            )
+        raise runtime_error(
+            f"Function's jvp returned an invalid number of forward gradients (expected {len(outs)} but got "
+            f"{len(found)})",
+            "return one tangent, or None, for each output",
+            op=node.name(),
         )
     for x, t in zip(outs, found):
         if t is not None:
             if not isinstance(t, Tensor):
-                raise RuntimeError(
-                    explain(f"expected Variable or None (got {type(t).__name__}) for grad output 0.", op=node.name())
+                raise runtime_error(
+                    f"expected Variable or None (got {type(t).__name__}) for grad output 0.", op=node.name()
                 )
             check_size(x, t)
     return found
@@ -368,13 +366,11 @@ def exit_dual_level(*, level: int | None = None) -> None:
     """
     last = innermost(Level, mode().watch)
     if last is None:
-        raise RuntimeError(explain("Dual level must be a positive number.", "no level is open"))
+        raise runtime_error("Dual level must be a positive number.", "no level is open")
     if level is not None and level != last.number:
-        raise RuntimeError(
-            explain(
-                "Trying to exit a forward AD level that was not the last one that was created. This is not supported.",
-                f"exit level {last.number} first",
-            )
+        raise runtime_error(
+            "Trying to exit a forward AD level that was not the last one that was created. This is not supported.",
+            f"exit level {last.number} first",
         )
     last.close()
 
@@ -421,12 +417,9 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
     """
     here = level_of(level)
     if here is None:
-        raise RuntimeError(
-            explain(
-                "Trying to create a dual Tensor for forward AD but no level exists, make sure to enter_dual_level() "
-                "first.",
-                "with forward_ad.dual_level(): ...",
-            )
+        raise runtime_error(
+            "Trying to create a dual Tensor for forward AD but no level exists, make sure to enter_dual_level() first.",
+            "with forward_ad.dual_level(): ...",
         )
     check_dual(here, tensor, tangent)
     return dual(here, tensor, tangent)
@@ -436,28 +429,22 @@ def check_dual(level: Level, x: Tensor, tangent: Tensor) -> None:
     """RuntimeError or ValueError unless x and the tangent can make a dual number."""
     for what, t in (("primal", x), ("tangent", tangent)):
         if not (t.is_floating_point() or t.is_complex()):
-            raise ValueError(
-                explain(
-                    f"Expected {what} to be floating point or complex, but got: {t.dtype}",
-                    "convert it first: .to(torch.float32)",
-                )
+            raise value_error(
+                f"Expected {what} to be floating point or complex, but got: {t.dtype}",
+                "convert it first: .to(torch.float32)",
             )
     check_size(x, tangent)
     if level.tangent(x) is not None:
-        raise RuntimeError(
-            explain(
-                "Making a dual Tensor based on a Tensor that already has a forward gradient at the same level "
-                f"{level.number} is not supported.",
-                "unpack_dual() it first",
-            )
+        raise runtime_error(
+            "Making a dual Tensor based on a Tensor that already has a forward gradient at the same level "
+            f"{level.number} is not supported.",
+            "unpack_dual() it first",
         )
     if level.tangent(tangent) is not None:
-        raise RuntimeError(
-            explain(
-                f"Setting a forward grad that itself has a forward gradient at the same level{level.number} is not "
-                "supported.",
-                "unpack_dual() it first",
-            )
+        raise runtime_error(
+            f"Setting a forward grad that itself has a forward gradient at the same level{level.number} is not "
+            "supported.",
+            "unpack_dual() it first",
         )
 
 
@@ -475,13 +462,11 @@ def dual(level: Level, x: Tensor, tangent: Tensor) -> Tensor:
 
 def check_size(x: Tensor, tangent: Tensor) -> None:
     if x._array.shape != tangent._array.shape:
-        raise RuntimeError(
-            explain(
-                "Trying to set a forward gradient that has a different size than that of the original Tensor, this "
-                f"is not supported. Tensor is of size {list(x.shape)} while the given forward gradient is of size "
-                f"{list(tangent.shape)}.",
-                "pass a tangent of the tensor's shape",
-            )
+        raise runtime_error(
+            "Trying to set a forward gradient that has a different size than that of the original Tensor, this "
+            f"is not supported. Tensor is of size {list(x.shape)} while the given forward gradient is of size "
+            f"{list(tangent.shape)}.",
+            "pass a tangent of the tensor's shape",
         )
 
 

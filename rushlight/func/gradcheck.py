@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from rushlight.base import dtypes
-from rushlight.base.errors import explain, warn
+from rushlight.base.errors import explain, value_error, warn
 from rushlight.core.backward import grad
 from rushlight.core.tensor import Tensor, from_array
 from rushlight.func.forward_ad import dual_level, make_dual, unpack_dual
@@ -54,11 +54,9 @@ def gradcheck(
         func, args = of_dense(func, args, masked)
     varied = [a for a in args if isinstance(a, Tensor) and a.requires_grad]
     if not varied:
-        raise ValueError(
-            explain(
-                "gradcheck expects at least one input tensor to require gradient, but none of the them have "
-                "requires_grad=True."
-            )
+        raise value_error(
+            "gradcheck expects at least one input tensor to require gradient, but none of the them have "
+            "requires_grad=True."
         )
     for i, a in enumerate(args):
         if isinstance(a, Tensor) and a.requires_grad and a.dtype.to_real() is not dtypes.float64:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from rushlight.base.errors import explain
+from rushlight.base.errors import not_implemented_error, runtime_error, type_error
 from rushlight.core.backward import grad
 from rushlight.core.mode import enable_grad
 from rushlight.core.tensor import Tensor, created, from_array
@@ -97,33 +97,24 @@ def check_strategy(strategy: str, vectorize: bool, create_graph: bool, strict: b
         )
     forward = strategy == "forward-mode"
     if forward and create_graph:
-        raise NotImplementedError(
-            explain(
-                f'{name}`create_graph=True` and `strategy="forward-mode"` are not supported together (yet).',
-                'strategy="reverse-mode", or func.jacfwd',
-            )
+        raise not_implemented_error(
+            f'{name}`create_graph=True` and `strategy="forward-mode"` are not supported together (yet).',
+            'strategy="reverse-mode", or func.jacfwd',
         )
     if forward and strict:
-        raise RuntimeError(
-            explain(
-                f'{name}`strict=True` and `strategy="forward-mode"` are not supported together (yet).',
-                "set strict=False",
-            )
+        raise runtime_error(
+            f'{name}`strict=True` and `strategy="forward-mode"` are not supported together (yet).', "set strict=False"
         )
     if forward and not vectorize:
-        raise NotImplementedError(
-            explain(
-                "Computing Jacobian using forward-AD or forward-over-reverse Hessian is only implemented for "
-                "`vectorize=True`.",
-                "set vectorize=True",
-            )
+        raise not_implemented_error(
+            "Computing Jacobian using forward-AD or forward-over-reverse Hessian is only implemented for "
+            "`vectorize=True`.",
+            "set vectorize=True",
         )
     if vectorize and strict:
-        raise RuntimeError(
-            explain(
-                f"{name}`strict=True` and `vectorized=True` are not supported together.",
-                "set strict=False or vectorize=False",
-            )
+        raise runtime_error(
+            f"{name}`strict=True` and `vectorized=True` are not supported together.",
+            "set strict=False or vectorize=False",
         )
 
 
@@ -250,11 +241,9 @@ def as_tuple(value: Any, what: str, name: str) -> Tensors:
     found = value if isinstance(value, tuple) else (value,)
     for part in found:
         if not isinstance(part, Tensor):
-            raise TypeError(
-                explain(
-                    f"The {what} {name} must be either a Tensor or a tuple of Tensors but the given value has type "
-                    f"{type(part).__name__}"
-                )
+            raise type_error(
+                f"The {what} {name} must be either a Tensor or a tuple of Tensors but the given value has type "
+                f"{type(part).__name__}"
             )
     return found
 
@@ -269,21 +258,17 @@ def fitting(v: Any, to: Tensors, name: str) -> Tensors:
     """The vectors `v` as a tuple, checked to have the shapes of the tensors `to`."""
     if v is None:
         if len(to) != 1 or to[0].numel() != 1:
-            raise RuntimeError(
-                explain(
-                    f"{name}: the vector v can only be None if what it is multiplied with is one number",
-                    "pass v with the same shapes",
-                    shapes=[tuple(t.shape) for t in to],
-                )
+            raise runtime_error(
+                f"{name}: the vector v can only be None if what it is multiplied with is one number",
+                "pass v with the same shapes",
+                shapes=[tuple(t.shape) for t in to],
             )
         return (ones_like(to[0]),)
     vs = as_tuple(v, "v given to", name)
     if [t.shape for t in vs] != [t.shape for t in to]:
-        raise RuntimeError(
-            explain(
-                f"{name}: v has shapes {[tuple(t.shape) for t in vs]}, but needs {[tuple(t.shape) for t in to]}",
-                "pass one vector for each, of the same shape",
-            )
+        raise runtime_error(
+            f"{name}: v has shapes {[tuple(t.shape) for t in vs]}, but needs {[tuple(t.shape) for t in to]}",
+            "pass one vector for each, of the same shape",
         )
     return vs
 
@@ -291,10 +276,8 @@ def fitting(v: Any, to: Tensors, name: str) -> Tensors:
 def one_number(y: Any, name: str) -> Tensor:
     if not isinstance(y, Tensor) or y.numel() != 1:
         shown = tuple(y.shape) if isinstance(y, Tensor) else type(y).__name__
-        raise RuntimeError(
-            explain(
-                f"The function given to {name} should return a single element Tensor, not {shown}", "reduce it: .sum()"
-            )
+        raise runtime_error(
+            f"The function given to {name} should return a single element Tensor, not {shown}", "reduce it: .sum()"
         )
     return y
 
@@ -324,33 +307,27 @@ def check_depends(ys: Tensors, chosen: list[int], grads: Any, name: str) -> None
     zeros, depends = "strict=False returns zeros", [g is not None for g in grads]
     if len(chosen) < len(ys):
         which = next(i for i in range(len(ys)) if i not in chosen)
-        raise RuntimeError(
-            explain(
-                f"Output {which} of the user-provided function does not require gradients. The outputs must be "
-                "computed in a differentiable manner from the input when running in strict mode.",
-                zeros,
-                op=name,
-            )
+        raise runtime_error(
+            f"Output {which} of the user-provided function does not require gradients. The outputs must be "
+            "computed in a differentiable manner from the input when running in strict mode.",
+            zeros,
+            op=name,
         )
     if not all(depends):
-        raise RuntimeError(
-            explain(
-                f"Output 0 of the user-provided function is independent of input {depends.index(False)}. This is not "
-                "allowed in strict mode.",
-                zeros,
-                op=name,
-            )
+        raise runtime_error(
+            f"Output 0 of the user-provided function is independent of input {depends.index(False)}. This is not "
+            "allowed in strict mode.",
+            zeros,
+            op=name,
         )
 
 
 def check_curved(gradients: Tensors, name: str) -> None:
     """RuntimeError for a constant gradient: strict mode requires a second derivative that depends on the input."""
     if (flat := next((i for i, g in enumerate(gradients) if not g.requires_grad), None)) is not None:
-        raise RuntimeError(
-            explain(
-                "While computing the hessian, found that the jacobian of the user-provided function with respect to "
-                f"input {flat} is independent of the input. This is not allowed in strict mode.",
-                "strict=False returns zeros",
-                op=name,
-            )
+        raise runtime_error(
+            "While computing the hessian, found that the jacobian of the user-provided function with respect to "
+            f"input {flat} is independent of the input. This is not allowed in strict mode.",
+            "strict=False returns zeros",
+            op=name,
         )

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any
 
-from rushlight.base.errors import explain
+from rushlight.base.errors import runtime_error, value_error
 from rushlight.base.pytree import TreeSpec, tree_flatten, tree_map, tree_unflatten
 from rushlight.core.tensor import Tensor
 from rushlight.creation.factories import eye, ones_like
@@ -37,7 +37,7 @@ def jacrev(
             [0., 4.]])
     """
     if chunk_size is not None and chunk_size <= 0:
-        raise ValueError(explain("jacrev: `chunk_size` should be greater than 0."))
+        raise value_error("jacrev: `chunk_size` should be greater than 0.")
 
     @wraps(func)
     def jacobian(*args: Any, **kwargs: Any) -> Any:
@@ -137,11 +137,9 @@ def check_real(name: str, what: str, parts: Sequence) -> None:
     """RuntimeError for complex tensors, whose Jacobian is ambiguous."""
     for i, part in enumerate(parts):
         if isinstance(part, Tensor) and part.is_complex():
-            raise RuntimeError(
-                explain(
-                    f"{name}: Expected all {what} to be real but received complex tensor at flattened input idx: {i}",
-                    "torch.view_as_real() has both parts",
-                )
+            raise runtime_error(
+                f"{name}: Expected all {what} to be real but received complex tensor at flattened input idx: {i}",
+                "torch.view_as_real() has both parts",
             )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from rushlight.base.errors import explain
+from rushlight.base.errors import runtime_error
 from rushlight.base.pytree import TreeSpec, tree_flatten, tree_map_only, tree_unflatten
 from rushlight.core.mode import mode, taken, within
 from rushlight.core.tensor import Tensor
@@ -30,11 +30,9 @@ def jvp(func: Callable, primals: Any, tangents: Any, *, strict: bool = False, ha
     (tensor([0.0000, 0.8415]), tensor([1.0000, 1.0806]))
     """
     if not isinstance(primals, tuple):
-        raise RuntimeError(
-            explain(
-                f"{JVP}: Expected primals to be a tuple. E.g. it should be valid to call f(*primals).",
-                "(x,) for one argument",
-            )
+        raise runtime_error(
+            f"{JVP}: Expected primals to be a tuple. E.g. it should be valid to call f(*primals).",
+            "(x,) for one argument",
         )
     xs, inputs_form = tree_flatten(primals)
     ts = same_form(
@@ -47,18 +45,16 @@ def jvp(func: Callable, primals: Any, tangents: Any, *, strict: bool = False, ha
         ),
     )
     if not xs:
-        raise RuntimeError(explain(f"{JVP}: Expected primals to contain at least one Tensor."))
+        raise runtime_error(f"{JVP}: Expected primals to contain at least one Tensor.")
     for what, parts in (("primals", xs), ("tangents", ts)):
         if not all([isinstance(part, Tensor) for part in parts]):
-            raise RuntimeError(explain(f"{JVP}: Expected {what} to only contain Tensors.", "torch.tensor(1.0)"))
+            raise runtime_error(f"{JVP}: Expected {what} to only contain Tensors.", "torch.tensor(1.0)")
     ys, found, form, aux = on_duals(Level(inference=abs(mode().inference)), func, xs, ts, inputs_form, has_aux, JVP)
     if strict and any(t is None for t in found):
-        raise RuntimeError(
-            explain(
-                "jvp(f, primals, tangents, strict=True): The output of f is independent of the inputs. This is not "
-                "allowed with strict=True.",
-                "strict=False returns zeros",
-            )
+        raise runtime_error(
+            "jvp(f, primals, tangents, strict=True): The output of f is independent of the inputs. This is not "
+            "allowed with strict=True.",
+            "strict=False returns zeros",
         )
     value, along = tree_unflatten(ys, form), tree_unflatten(or_zeros(found, ys), form)
     return (value, along, aux) if has_aux else (value, along)
@@ -120,11 +116,9 @@ def linearize(func: Callable, *primals: Any) -> tuple[Any, Callable]:
         )
         for i, (x, t) in enumerate(zip(xs, ts)):
             if x.shape != t.shape:
-                raise RuntimeError(
-                    explain(
-                        f"tangent:{i} with shape {t.shape} in flattened pytree doesn't match the shape {x.shape} of "
-                        "the corresponding primal."
-                    )
+                raise runtime_error(
+                    f"tangent:{i} with shape {t.shape} in flattened pytree doesn't match the shape {x.shape} of "
+                    "the corresponding primal."
                 )
         create = mode().grad and (together or any([recorded(t) for t in ts]))
         return tree_unflatten(map(settled, pulled(rows, vs, ts, True, create)), form)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from rushlight.base.errors import explain
+from rushlight.base.errors import runtime_error
 from rushlight.core.mode import within
 from rushlight.core.table import Op
 from rushlight.core.tensor import Tensor
@@ -168,7 +168,7 @@ def dropout_mask(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
     """A mask for each sample, or one of a sample's shape for all."""
     x, features = parts[0], settings[1]
     if level.randomness == "error":
-        raise RuntimeError(explain(ERROR))
+        raise runtime_error(ERROR)
     with within(batch=level.outer):
         if level.randomness == "same":
             like = ops["select"](x.value, 0, 0) if x.mapped else x.value

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from rushlight.base import dtypes
-from rushlight.base.errors import explain
+from rushlight.base.errors import runtime_error, value_error
 from rushlight.base.pytree import TreeSpec, tree_flatten, tree_leaves, tree_map, tree_map_only, tree_structure
 from rushlight.core.backward import grad
 from rushlight.core.mode import mode, taken, within
@@ -46,11 +46,8 @@ class Variables(within):
     def fresh(self, x: Any) -> Tensor:
         """A variable on the memory of x. ValueError unless x is a tensor, RuntimeError for integers."""
         if not isinstance(x, Tensor):
-            raise ValueError(
-                explain(
-                    f"Thing passed to transform API must be Tensor, got {type(x)}",
-                    "make it a tensor: torch.tensor(...)",
-                )
+            raise value_error(
+                f"Thing passed to transform API must be Tensor, got {type(x)}", "make it a tensor: torch.tensor(...)"
             )
         dtypes.check_differentiable(x.dtype)
         if not x._dense:
@@ -149,21 +146,19 @@ def numbers_of(argnums: Any, count: int) -> tuple[int, ...]:
     """The positions of the arguments `argnums`, all >= 0. RuntimeError for invalid or repeated positions."""
     if not isinstance(argnums, (int, tuple)) or not all(isinstance(n, int) for n in tree_leaves(argnums)):
         kind = type(argnums) if not isinstance(argnums, tuple) else tuple(map(type, argnums))
-        raise RuntimeError(explain(f"argnums must be int or Tuple[int, ...], got: {kind}"))
+        raise runtime_error(f"argnums must be int or Tuple[int, ...], got: {kind}")
     wanted = argnums if isinstance(argnums, tuple) else (argnums,)
     if not wanted:
-        raise RuntimeError(explain("argnums must be non-empty"))
+        raise runtime_error("argnums must be non-empty")
     for n in wanted:
         if not -count <= n < count:
-            raise RuntimeError(
-                explain(
-                    f"Got argnum={n}, but only {count} positional inputs",
-                    "arguments given by keyword are not differentiated",
-                )
+            raise runtime_error(
+                f"Got argnum={n}, but only {count} positional inputs",
+                "arguments given by keyword are not differentiated",
             )
     found = tuple([n % count for n in wanted])
     if len(set(found)) < len(found):
-        raise RuntimeError(explain(f"argnums elements must be unique, got {argnums}"))
+        raise runtime_error(f"argnums elements must be unique, got {argnums}")
     return found
 
 
@@ -172,10 +167,8 @@ def split(made: Any, has_aux: bool, who: str) -> tuple[Any, Any]:
     if not has_aux:
         return made, None
     if not (isinstance(made, tuple) and len(made) == 2):
-        raise RuntimeError(
-            explain(
-                f"{who}: output of function f should be a tuple: (output, aux) if has_aux is True", "return output, aux"
-            )
+        raise runtime_error(
+            f"{who}: output of function f should be a tuple: (output, aux) if has_aux is True", "return output, aux"
         )
     return made
 
@@ -184,16 +177,12 @@ def outputs_of(made: Any, who: str) -> tuple[list[Tensor], TreeSpec]:
     """(tensors of the output, its tree). RuntimeError for an empty output, or leaves that are not tensors."""
     ys, spec = tree_flatten(made)
     if not ys or made is None:
-        raise RuntimeError(
-            explain(f"{who}: Expected f to be a function that has non-empty output (got output = {made})")
-        )
+        raise runtime_error(f"{who}: Expected f to be a function that has non-empty output (got output = {made})")
     for y in ys:
         if not isinstance(y, Tensor):
-            raise RuntimeError(
-                explain(
-                    f"{who}: expected f(*primals) to return only tensors, got unsupported type {type(y)}",
-                    "return numbers and text as aux, with has_aux=True",
-                )
+            raise runtime_error(
+                f"{who}: expected f(*primals) to return only tensors, got unsupported type {type(y)}",
+                "return numbers and text as aux, with has_aux=True",
             )
     return ys, spec
 
@@ -202,5 +191,5 @@ def same_form(given: Any, wanted: TreeSpec, words: Callable[[TreeSpec, TreeSpec]
     """The leaves of the tree `given`. RuntimeError unless it has the structure `wanted`."""
     form = tree_structure(given)
     if form != wanted:
-        raise RuntimeError(explain(words(form, wanted), "pass the same containers, with a tensor for each leaf"))
+        raise runtime_error(words(form, wanted), "pass the same containers, with a tensor for each leaf")
     return tree_leaves(given)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar, overload
 
-from rushlight.base.errors import explain
+from rushlight.base.errors import runtime_error, value_error
 from rushlight.base.pytree import tree_flatten, tree_map_only, tree_unflatten
 from rushlight.core.mode import mode, taken
 from rushlight.core.tensor import Tensor
@@ -86,22 +86,18 @@ def grad_and_value(func: Callable, argnums: ArgNums = 0, has_aux: bool = False) 
 def one_number(value: Any) -> Tensor:
     """`value` unchanged. RuntimeError unless it is a real tensor without dimensions."""
     if not isinstance(value, Tensor):
-        raise RuntimeError(explain(f"{GRAD}: Expected f(*args) to return a Tensor, got {type(value)}"))
+        raise runtime_error(f"{GRAD}: Expected f(*args) to return a Tensor, got {type(value)}")
     if value.dim() != 0:
-        raise RuntimeError(
-            explain(
-                f"{GRAD}: Expected f(*args) to return a scalar Tensor, got tensor with {value.dim()} dims. Maybe you "
-                "wanted to use the vjp or jacrev APIs instead?",
-                "reduce it: .sum(), .mean()",
-                shape=tuple(value.shape),
-            )
+        raise runtime_error(
+            f"{GRAD}: Expected f(*args) to return a scalar Tensor, got tensor with {value.dim()} dims. Maybe you "
+            "wanted to use the vjp or jacrev APIs instead?",
+            "reduce it: .sum(), .mean()",
+            shape=tuple(value.shape),
         )
     if value.is_complex():
-        raise RuntimeError(
-            explain(
-                f"grad can be implicitly created only for real scalar outputs but got {value.dtype}",
-                "take .abs() or .real first, or use vjp",
-            )
+        raise runtime_error(
+            f"grad can be implicitly created only for real scalar outputs but got {value.dtype}",
+            "take .abs() or .real first, or use vjp",
         )
     return value
 
@@ -156,11 +152,9 @@ def functionalize(func: Callable, *, remove: str = "mutations") -> Callable:
     tensor([1., 1.])
     """
     if remove not in ("mutations", "mutations_and_views"):
-        raise ValueError(
-            explain(
-                f"functionalize(f, remove=...): received invalid argument for remove= '{remove}'",
-                "'mutations' or 'mutations_and_views'",
-            )
+        raise value_error(
+            f"functionalize(f, remove=...): received invalid argument for remove= '{remove}'",
+            "'mutations' or 'mutations_and_views'",
         )
 
     @wraps(func)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from rushlight.base.errors import explain
+from rushlight.base.errors import runtime_error
 from rushlight.base.pytree import TreeSpec, tree_flatten, tree_unflatten
 from rushlight.core.clock import tick
 from rushlight.core.mode import current, mode
@@ -83,16 +83,12 @@ def stacked(call: Callable, leaves: list, level: Level) -> tuple[list, TreeSpec]
         for i in range(level.size)
     ]
     if not made:
-        raise RuntimeError(
-            explain("vmap: this function runs sample by sample, so its output shape is unknown for 0 samples")
-        )
+        raise runtime_error("vmap: this function runs sample by sample, so its output shape is unknown for 0 samples")
     columns = list(zip(*(flat for flat, _ in made)))
     if any(isinstance(t, Tensor) and t._array.shape != ts[0]._array.shape for ts in columns for t in ts):
-        raise RuntimeError(
-            explain(
-                "vmap: We do not support batching operators that can output dynamic shape: the results of the samples "
-                "differ in shape"
-            )
+        raise runtime_error(
+            "vmap: We do not support batching operators that can output dynamic shape: the results of the samples "
+            "differ in shape"
         )
     return [TENSORS["stack"](list(ts), 0) if isinstance(ts[0], Tensor) else ts[0] for ts in columns], made[0][1]
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from rushlight.base.errors import explain
+from rushlight.base.errors import runtime_error
 from rushlight.core.mode import current, mode
 from rushlight.core.tensor import Tensor, from_array
 from rushlight.func.batching import Batch, Level, wrap
@@ -33,7 +33,7 @@ class Draws:
     def __getattr__(self, name: str) -> Callable:
         def draw(*args: Any, **kwargs: Any) -> Any:
             if self.level.randomness == "error":
-                raise RuntimeError(explain(ERROR))
+                raise runtime_error(ERROR)
             method = getattr(self.generator, name)
             return (self.same if self.level.randomness == "same" else self.different)(name, method, args, kwargs)
 
@@ -41,7 +41,7 @@ class Draws:
 
     def same(self, name: str, method: Callable, args: tuple, kwargs: dict) -> Any:
         if any(self.mapped(a) for a in args):
-            raise RuntimeError(explain(SAME, "draw outside of vmap, or pass randomness='different'"))
+            raise runtime_error(SAME, "draw outside of vmap, or pass randomness='different'")
         return method(*args, **kwargs)
 
     def different(self, name: str, method: Callable, args: tuple, kwargs: dict) -> Any:

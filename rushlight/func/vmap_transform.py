@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
-from rushlight.base.errors import explain
+from rushlight.base.errors import explain, runtime_error, value_error
 from rushlight.base.pytree import TreeSpec, _broadcast_to_and_flatten, tree_flatten, tree_unflatten
 from rushlight.core.tensor import Tensor
 from rushlight.core.worlds import TENSORS
@@ -43,11 +43,9 @@ def vmap(
     tensor([3., 4.])
     """
     if randomness not in ("error", "different", "same"):
-        raise RuntimeError(
-            explain(f"Only allowed values for randomness are 'error', 'different', or 'same'. Got {randomness}")
-        )
+        raise runtime_error(f"Only allowed values for randomness are 'error', 'different', or 'same'. Got {randomness}")
     if chunk_size is not None and chunk_size <= 0:
-        raise ValueError(explain(f"vmap: chunk_size should be None or greater than 0. (got {chunk_size})"))
+        raise value_error(f"vmap: chunk_size should be None or greater than 0. (got {chunk_size})")
 
     @wraps(func)
     def mapped(*args: P.args, **kwargs: P.kwargs) -> Any:
@@ -89,19 +87,15 @@ def unwrapped(func: Callable, t: Any, dim: int | None, level: Level) -> Any:
     name = name_of(func)
     if dim is None:
         if isinstance(t, Tensor) and (part := Part(t, level)).mapped:
-            raise ValueError(
-                explain(
-                    f"vmap({name}, ...): `{name}` can not return a BatchedTensor when out_dim is None",
-                    "pass the position of the batch dimension: out_dims=0",
-                )
+            raise value_error(
+                f"vmap({name}, ...): `{name}` can not return a BatchedTensor when out_dim is None",
+                "pass the position of the batch dimension: out_dims=0",
             )
         return part.value if isinstance(t, Tensor) else t
     if not isinstance(t, Tensor):
-        raise ValueError(
-            explain(
-                f"vmap({name}, ...): `{name}` must only return Tensors, got type {type(t)}. Did you mean to set "
-                "out_dims= to None for output?"
-            )
+        raise value_error(
+            f"vmap({name}, ...): `{name}` must only return Tensors, got type {type(t)}. Did you mean to set "
+            "out_dims= to None for output?"
         )
     value = Part(t, level).whole()
     return TENSORS["movedim"](value, 0, dim) if dim else value
@@ -132,29 +126,23 @@ def sorted_out(func: Callable, in_dims: Dims, args: tuple) -> tuple[list, list, 
     name = name_of(func)
     call = f"vmap({name}, in_dims={in_dims}, ...)(<inputs>)"
     if not isinstance(in_dims, (int, tuple)):
-        raise ValueError(
-            explain(
-                f"{call}: expected `in_dims` to be int or a (potentially nested) tuple matching the structure of "
-                f"inputs, got: {type(in_dims)}.",
-                "pass a tuple with one entry for each argument",
-            )
+        raise value_error(
+            f"{call}: expected `in_dims` to be int or a (potentially nested) tuple matching the structure of "
+            f"inputs, got: {type(in_dims)}.",
+            "pass a tuple with one entry for each argument",
         )
     if not args:
-        raise ValueError(
-            explain(
-                f"vmap({name})(<inputs>): got no inputs. Maybe you forgot to add inputs, or you are trying to vmap "
-                "over a function with no inputs. The latter is unsupported."
-            )
+        raise value_error(
+            f"vmap({name})(<inputs>): got no inputs. Maybe you forgot to add inputs, or you are trying to vmap "
+            "over a function with no inputs. The latter is unsupported."
         )
     flat, spec = tree_flatten(args)
     dims = _broadcast_to_and_flatten(in_dims, spec)
     if dims is None:
-        raise ValueError(
-            explain(
-                f"{call}: in_dims is not compatible with the structure of `inputs`. in_dims has structure "
-                f"{tree_flatten(in_dims)[1]} but inputs has structure {spec}.",
-                "give one entry for each argument",
-            )
+        raise value_error(
+            f"{call}: in_dims is not compatible with the structure of `inputs`. in_dims has structure "
+            f"{tree_flatten(in_dims)[1]} but inputs has structure {spec}.",
+            "give one entry for each argument",
         )
     return flat, [checked(call, a, d) for a, d in zip(flat, dims)], spec
 
@@ -164,23 +152,19 @@ def checked(call: str, arg: Any, dim: Any) -> int | None:
     if dim is None:
         return None
     if not isinstance(dim, int):
-        raise ValueError(
-            explain(f"{call}: Got in_dim={dim} for an input but in_dim must be either an integer dimension or None.")
+        raise value_error(
+            f"{call}: Got in_dim={dim} for an input but in_dim must be either an integer dimension or None."
         )
     if not isinstance(arg, Tensor):
-        raise ValueError(
-            explain(
-                f"{call}: Got in_dim={dim} for an input but the input is of type {type(arg)}. We cannot vmap over "
-                "non-Tensor arguments, please use None as the respective in_dim"
-            )
+        raise value_error(
+            f"{call}: Got in_dim={dim} for an input but the input is of type {type(arg)}. We cannot vmap over "
+            "non-Tensor arguments, please use None as the respective in_dim"
         )
     n = arg.ndim
     if not -n <= dim < n:
-        raise ValueError(
-            explain(
-                f"{call}: Got in_dim={dim} for some input, but that input is a Tensor of dimensionality {n} so "
-                f"expected in_dim to satisfy -{n} <= in_dim < {n}."
-            )
+        raise value_error(
+            f"{call}: Got in_dim={dim} for some input, but that input is a Tensor of dimensionality {n} so "
+            f"expected in_dim to satisfy -{n} <= in_dim < {n}."
         )
     return dim
 
@@ -189,18 +173,14 @@ def batch_size(inputs: Sequence, dims: Sequence) -> int:
     """The number of samples. ValueError if the arguments do not agree."""
     sizes = [a._array.shape[d] for a, d in zip(inputs, dims) if d is not None]
     if not sizes:
-        raise ValueError(
-            explain(
-                "vmap: Expected at least one tensor to be mapped over, but every in_dim is None",
-                "call the function without vmap, or pass an in_dim",
-            )
+        raise value_error(
+            "vmap: Expected at least one tensor to be mapped over, but every in_dim is None",
+            "call the function without vmap, or pass an in_dim",
         )
     if any(n != sizes[0] for n in sizes):
-        raise ValueError(
-            explain(
-                f"vmap: Expected all tensors to have the same size in the mapped dimension, got sizes {sizes} for the "
-                "mapped dimension"
-            )
+        raise value_error(
+            f"vmap: Expected all tensors to have the same size in the mapped dimension, got sizes {sizes} for the "
+            "mapped dimension"
         )
     return sizes[0]
 
@@ -213,17 +193,13 @@ def result_dims(func: Callable, out_dims: Dims, made: Any, tree: TreeSpec) -> li
     else:
         dims = _broadcast_to_and_flatten(out_dims, tree)
     if isinstance(made, Tensor) and isinstance(dims[0], (tuple, list)) or dims is None:
-        raise ValueError(
-            explain(
-                f"{call}(<inputs>): out_dims is not compatible with the structure of `outputs`. out_dims has "
-                f"structure {tree_flatten(out_dims)[1]} but outputs has structure {tree}."
-            )
+        raise value_error(
+            f"{call}(<inputs>): out_dims is not compatible with the structure of `outputs`. out_dims has "
+            f"structure {tree_flatten(out_dims)[1]} but outputs has structure {tree}."
         )
     if any(d is not None and not isinstance(d, int) for d in dims):
-        raise ValueError(
-            explain(
-                f"{call}: `out_dims` must be an int, None or a python collection of ints representing where in the "
-                "outputs the vmapped dimension should appear."
-            )
+        raise value_error(
+            f"{call}: `out_dims` must be an int, None or a python collection of ints representing where in the "
+            "outputs the vmapped dimension should appear."
         )
     return dims

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from rushlight.base.errors import explain
+from rushlight.base.errors import runtime_error
 from rushlight.core.tensor import Tensor
 from rushlight.fx.functions import path_of
 from rushlight.fx.node import OPCODES, Node, map_arg, type_said
@@ -154,11 +154,9 @@ class Graph:
     def erase_node(self, to_erase: Node) -> None:
         """Take out a node. RuntimeError while it is used."""
         if to_erase.users:
-            raise RuntimeError(
-                explain(
-                    f"Tried to erase Node {to_erase} but it still had {len(to_erase.users)} users in the graph: "
-                    f"{to_erase.users}!"
-                )
+            raise runtime_error(
+                f"Tried to erase Node {to_erase} but it still had {len(to_erase.users)} users in the graph: "
+                f"{to_erase.users}!"
             )
         to_erase._remove()
         to_erase._uses((), {})
@@ -196,16 +194,14 @@ class Graph:
         for node in self.nodes:
             for used in node.all_input_nodes:
                 if used.graph is not self:
-                    raise RuntimeError(explain(f"Argument '{used}' of Node '{node}' does not belong to this Graph"))
+                    raise runtime_error(f"Argument '{used}' of Node '{node}' does not belong to this Graph")
                 if used not in seen:
-                    raise RuntimeError(
-                        explain(
-                            f"Argument '{used}' of Node '{node}' was used before it has been defined! Please check "
-                            f"that Nodes in the graph are topologically ordered\n{self}"
-                        )
+                    raise runtime_error(
+                        f"Argument '{used}' of Node '{node}' was used before it has been defined! Please check "
+                        f"that Nodes in the graph are topologically ordered\n{self}"
                     )
             if node.name in names:
-                raise RuntimeError(explain(f"Node redefined name {node.name}!"))
+                raise runtime_error(f"Node redefined name {node.name}!")
             seen.add(node)
             names.add(node.name)
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from types import MethodType
 from typing import Any
 
-from rushlight.base.errors import explain
+from rushlight.base.errors import runtime_error
 from rushlight.base.text import define
 from rushlight.core.tensor import Tensor
 from rushlight.fx.functions import WHOLE, WRAPPED
@@ -225,9 +225,7 @@ class Interpreter:
         """The next argument, or its default."""
         given = next(self.args_iter, self)
         if given is self and not args:
-            raise RuntimeError(
-                explain(f"Expected positional argument for parameter {target}, but one was not passed in!")
-            )
+            raise runtime_error(f"Expected positional argument for parameter {target}, but one was not passed in!")
         return args[0] if given is self else given
 
     def get_attr(self, target: str, args: tuple, kwargs: dict) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from rushlight.base.errors import explain
+from rushlight.base.errors import type_error
 from rushlight.core.tensor import Tensor
 from rushlight.fx.functions import path_of
 
@@ -187,7 +187,7 @@ class Node:
         return repr(self._args[0]) if self._args else ""
 
     def __iter__(self) -> Iterator:
-        raise TypeError(explain("a Node of a graph has no value: it cannot be iterated"))
+        raise type_error("a Node of a graph has no value: it cannot be iterated")
 
     def __repr__(self) -> str:
         return self.name

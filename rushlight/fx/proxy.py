@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
-from rushlight.base.errors import explain
+from rushlight.base.errors import explain, runtime_error
 from rushlight.base.missing_names import give_up
 from rushlight.core.tensor import Tensor
 from rushlight.fx.node import Node
@@ -66,7 +66,7 @@ class Proxy:
         raise TraceError(explain("symbolically traced variables cannot be used as inputs to control flow"))
 
     def __len__(self) -> int:
-        raise RuntimeError(explain("'len' is not supported in symbolic tracing by default; x.shape[0] is"))
+        raise runtime_error("'len' is not supported in symbolic tracing by default; x.shape[0] is")
 
     def __contains__(self, item: Any) -> bool:
         raise TraceError(explain("'in' cannot be traced: the result depends on a value"))

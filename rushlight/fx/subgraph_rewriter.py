@@ -6,7 +6,7 @@ import copy
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from rushlight.base.errors import explain
+from rushlight.base.errors import runtime_error, value_error
 from rushlight.core.tensor import Tensor
 from rushlight.fx.graph import Graph
 from rushlight.fx.graph_module import GraphModule, found, symbolic_trace
@@ -156,11 +156,8 @@ def put_in_place(graph: Graph, sought: Graph, new: Graph, match: Found, changed:
     """Copy `new` before the first user of the pattern's result, and remove the matched nodes."""
     old, wanted = placeholders(sought), placeholders(new)
     if len(old) != len(wanted):
-        raise ValueError(
-            explain(
-                f"the pattern has {len(old)} arguments and the replacement {len(wanted)}",
-                "use the same arguments in both",
-            )
+        raise value_error(
+            f"the pattern has {len(old)} arguments and the replacement {len(wanted)}", "use the same arguments in both"
         )
     for argument in old:
         value = match[argument]
@@ -187,11 +184,8 @@ def bring_parts(gm: GraphModule, replacement: Module) -> None:
         if node.op in ("call_module", "get_attr") and held(gm, node.target) is None:
             part = held(replacement, node.target)
             if part is None:
-                raise RuntimeError(
-                    explain(
-                        f"the replacement calls {node.target}, which exists neither in the replacement nor in the "
-                        "program"
-                    )
+                raise runtime_error(
+                    f"the replacement calls {node.target}, which exists neither in the replacement nor in the program"
                 )
             if isinstance(part, Module):
                 gm.add_submodule(node.target, copy.deepcopy(part))

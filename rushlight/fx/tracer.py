@@ -12,7 +12,7 @@ from typing import Any
 
 from rushlight.base import dtypes, shown_names
 from rushlight.base.device import Layout, device
-from rushlight.base.errors import explain, warn
+from rushlight.base.errors import explain, not_implemented_error, warn
 from rushlight.base.memory_format import memory_format
 from rushlight.core.tensor import Tensor
 from rushlight.fx.functions import recorded, recorded_in_layers
@@ -129,7 +129,7 @@ class Tracer:
             return self.create_node("get_attr", self._name_of(a), (), {})
         if isinstance(a, PLAIN) or callable(a):
             return a
-        raise NotImplementedError(explain(f"argument of type: {type(a)}"))
+        raise not_implemented_error(f"argument of type: {type(a)}")
 
     def _name_of(self, a: Tensor) -> str:
         """The place of a parameter or buffer in the root; another tensor gets one."""
@@ -232,11 +232,9 @@ class GraphAppendingTracer(Tracer):
 
     def _name_of(self, a: Tensor) -> str:
         """NotImplementedError: a graph has no module to keep a tensor in."""
-        raise NotImplementedError(
-            explain(
-                f"argument of type: {type(a)}: make it an attribute of the module, and use "
-                "Proxy(graph.get_attr(name), tracer)"
-            )
+        raise not_implemented_error(
+            f"argument of type: {type(a)}: make it an attribute of the module, and use "
+            "Proxy(graph.get_attr(name), tracer)"
         )
 
 

@@ -17,7 +17,7 @@ from itertools import groupby
 from math import log, pi, sqrt
 from typing import Any
 
-from rushlight.base.errors import explain
+from rushlight.base.errors import type_error
 from rushlight.core.table import parameters
 from rushlight.core.worlds import rebind
 
@@ -85,7 +85,7 @@ class Formula:
         return Formula("item", self, key)
 
     def __iter__(self) -> Iterator:
-        raise TypeError(explain(f"{self} is a formula: it has no elements to loop over"))
+        raise type_error(f"{self} is a formula: it has no elements to loop over")
 
     def __bool__(self) -> bool:
         """The branch of an `if`: chosen by the walk through the branches (see `branches`)."""

@@ -11,7 +11,7 @@ from typing import Any
 
 from rushlight import masked
 from rushlight.base import dtypes
-from rushlight.base.errors import NoArray, explain, shown_as
+from rushlight.base.errors import NoArray, explain, runtime_error, shown_as, type_error, value_error
 from rushlight.base.pytree import tree_flatten, tree_unflatten
 from rushlight.core.backward import grad
 from rushlight.core.mode import enable_grad, mode, no_grad
@@ -88,11 +88,9 @@ shown_as(NotForMasked, "builtins", "NotImplementedError")
 
 
 def refused(name: str) -> TypeError:
-    return TypeError(
-        explain(
-            f"no implementation found for '{name}' on types that implement __torch_function__: [MaskedTensor]",
-            "x.to_tensor(value) fills the masked elements; torch.masked's functions take mask=",
-        )
+    return type_error(
+        f"no implementation found for '{name}' on types that implement __torch_function__: [MaskedTensor]",
+        "x.to_tensor(value) fills the masked elements; torch.masked's functions take mask=",
     )
 
 
@@ -209,7 +207,7 @@ class MaskedTensor(Tensor):
 
     def item(self) -> Any:
         if self.numel() == 1 and not bool(self._masked_mask):
-            raise ValueError(explain("aten._local_scalar_dense: expected a mask tensor", "the element is masked"))
+            raise value_error("aten._local_scalar_dense: expected a mask tensor", "the element is masked")
         return self._masked_data.item()
 
     def __float__(self) -> float:
@@ -222,12 +220,12 @@ class MaskedTensor(Tensor):
         return bool(self.item())
 
     def tolist(self) -> Any:
-        raise RuntimeError(
-            explain(".tolist() is not supported for tensor subclasses, got MaskedTensor", "x.to_tensor(value).tolist()")
+        raise runtime_error(
+            ".tolist() is not supported for tensor subclasses, got MaskedTensor", "x.to_tensor(value).tolist()"
         )
 
     def numpy(self, *, force: bool = False) -> Any:
-        raise RuntimeError(explain(".numpy() is not supported for tensor subclasses.", "x.to_tensor(value).numpy()"))
+        raise runtime_error(".numpy() is not supported for tensor subclasses.", "x.to_tensor(value).numpy()")
 
     def __repr__(self, *, tensor_contents: Any = None) -> str:  # type: ignore[override]
         data, mask = (strided(t.detach()) for t in (self._masked_data, self._masked_mask))
@@ -334,16 +332,16 @@ def check(data: Any, mask: Any) -> None:
     """An error unless these are the parts of a masked tensor."""
     for name, part in (("data", data), ("mask", mask)):
         if not isinstance(part, Tensor) or isinstance(part, MaskedTensor):
-            raise TypeError(explain(f"{name} must be a Tensor"))
+            raise type_error(f"{name} must be a Tensor")
     if data.layout != mask.layout:
-        raise TypeError(explain("data and mask must have the same layout."))
+        raise type_error("data and mask must have the same layout.")
     if mask.dtype is not dtypes.bool_:
-        raise TypeError(explain("mask must have dtype bool.", "mask.bool()"))
+        raise type_error("mask must have dtype bool.", "mask.bool()")
     if data.dtype not in DTYPES:
-        raise TypeError(explain(f"{data.dtype} is not supported in MaskedTensor."))
+        raise type_error(f"{data.dtype} is not supported in MaskedTensor.")
     for what in ("dim", "size"):
         if getattr(data, what)() != getattr(mask, what)():
-            raise ValueError(explain(f"data.{what}() must equal mask.{what}()"))
+            raise value_error(f"data.{what}() must equal mask.{what}()")
 
 
 # -- text ------------------------------------------------------------------------------------------
@@ -397,11 +395,9 @@ def check_masks(args: tuple) -> None:
     """ValueError for operands with different masks."""
     masks = [a._masked_mask for a in args[:2] if isinstance(a, MaskedTensor)]
     if len(masks) == 2 and not same(*masks):
-        raise ValueError(
-            explain(
-                "Input masks must match. If you need support for this, please open an issue on Github.",
-                "torch.where takes different masks; x.to_tensor(value) has none",
-            )
+        raise value_error(
+            "Input masks must match. If you need support for this, please open an issue on Github.",
+            "torch.where takes different masks; x.to_tensor(value) has none",
         )
 
 
@@ -495,8 +491,8 @@ def in_place(name: str, args: tuple, kwargs: dict[str, Any]) -> MaskedTensor:
     """x.add_(y) and its like: the tensor takes over the result."""
     target = args[0]
     if target._node is not None and target._node.leaf and mode().grad:
-        raise RuntimeError(
-            explain("a leaf Variable that requires grad is being used in an in-place operation.", "give it a clone()")
+        raise runtime_error(
+            "a leaf Variable that requires grad is being used in an in-place operation.", "give it a clone()"
         )
     result = call(name, getattr(Tensor, name), args, kwargs)
     target._masked_data, target._node = result._masked_data, result._node

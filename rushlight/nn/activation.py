@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from rushlight.base.errors import explain, warn
+from rushlight.base.errors import value_error, warn
 from rushlight.core.tensor import Tensor
 from rushlight.nn import functional as F
 from rushlight.nn import init
@@ -55,9 +55,7 @@ class Hardtanh(FunctionModule):
                 warn(f"keyword argument `{old}` is deprecated and renamed to `{new}`", FutureWarning)
         min_val, max_val = min_val if min_value is None else min_value, max_val if max_value is None else max_value
         if min_val >= max_val:
-            raise ValueError(
-                explain(f"max_val must be larger than min_val, got min_val={min_val} and max_val={max_val}")
-            )
+            raise value_error(f"max_val must be larger than min_val, got min_val={min_val} and max_val={max_val}")
         super().__init__(min_val=min_val, max_val=max_val, inplace=inplace)
 
     def forward(self, input: Tensor) -> Tensor:
@@ -418,5 +416,5 @@ class Softmax2d(Module):
 
     def forward(self, input: Tensor) -> Tensor:
         if input.dim() not in (3, 4):
-            raise ValueError(explain(f"Softmax2d: expected input to be 3D or 4D, got {input.dim()}D instead"))
+            raise value_error(f"Softmax2d: expected input to be 3D or 4D, got {input.dim()}D instead")
         return F.softmax(input, -3)

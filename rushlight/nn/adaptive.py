@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rushlight.base.errors import explain
+from rushlight.base.errors import runtime_error, value_error
 from rushlight.core.tensor import Tensor, created, from_array, noticed
 from rushlight.nn.containers import ModuleList, Sequential
 from rushlight.nn.linear import Linear
@@ -82,11 +82,9 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         noticed(target)
         places = target._array
         if places.size and not 0 <= places.min() <= places.max() < self.n_classes:
-            raise RuntimeError(
-                explain(
-                    f"Target values should be in [0, {self.n_classes - 1}], but values in range [{places.min()}, "
-                    f"{places.max()}] were found. "
-                )
+            raise runtime_error(
+                f"Target values should be in [0, {self.n_classes - 1}], but values in range [{places.min()}, "
+                f"{places.max()}] were found. "
             )
         cluster = np.searchsorted(self.cutoffs, places, side="right")  # 0: in the short list
         at = np.where(cluster == 0, places, self.shortlist_size + cluster - 1)
@@ -123,14 +121,12 @@ def picked(logs: Tensor, at: np.ndarray) -> Tensor:
 def check_cutoffs(cutoffs: list, n_classes: int) -> None:
     """ValueError, in torch's words, for cutoffs that do not rise from 1 to n_classes - 1."""
     if not cutoffs:
-        raise ValueError(explain("cutoffs should be a sequence of length larger than 0"))
+        raise value_error("cutoffs should be a sequence of length larger than 0")
     rising = all(a < b for a, b in zip(cutoffs, cutoffs[1:]))
     if not rising or min(cutoffs) <= 0 or max(cutoffs) > n_classes - 1 or any(int(c) != c for c in cutoffs):
-        raise ValueError(
-            explain(
-                "cutoffs should be a sequence of unique, positive integers sorted in an increasing order, where each "
-                "value is between 1 and n_classes-1"
-            )
+        raise value_error(
+            "cutoffs should be a sequence of unique, positive integers sorted in an increasing order, where each "
+            "value is between 1 and n_classes-1"
         )
 
 
@@ -139,15 +135,11 @@ def check_batch(input: Tensor, target: Tensor) -> None:
     x, t = input._array.shape, target._array.shape
     if len(t) == 1:
         if x[:1] != t:
-            raise RuntimeError(explain("Input and target should have the same size in the batch dimension."))
+            raise runtime_error("Input and target should have the same size in the batch dimension.")
         if len(x) != 2:
-            raise RuntimeError(
-                explain(f"1D target tensor expects 2D input tensors, but found inputs with size {input.shape}")
-            )
+            raise runtime_error(f"1D target tensor expects 2D input tensors, but found inputs with size {input.shape}")
     elif not t:
         if len(x) != 1:
-            raise RuntimeError(
-                explain(f"0D target tensor expects 1D input tensors, but found inputs with size {input.shape}")
-            )
+            raise runtime_error(f"0D target tensor expects 1D input tensors, but found inputs with size {input.shape}")
     else:
-        raise RuntimeError(explain("0D or 1D target tensor expected, multi-target not supported"))
+        raise runtime_error("0D or 1D target tensor expected, multi-target not supported")

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from operator import index
 from typing import Any, TypeVar
 
-from rushlight.base.errors import explain
+from rushlight.base.errors import index_error, runtime_error, type_error, value_error
 from rushlight.core.tensor import Tensor
 from rushlight.nn.module import Module, indented
 from rushlight.nn.parameter import Parameter
@@ -23,7 +23,7 @@ class Row(Module):
         names = list(self._modules)
         i = index(i)
         if not -len(names) <= i < len(names):
-            raise IndexError(explain(f"index {i} is out of range"))
+            raise index_error(f"index {i} is out of range")
         return names[i]
 
     def _refill(self, modules: Iterable[Any]) -> None:
@@ -72,7 +72,7 @@ class Row(Module):
         """Put a module in front of position i."""
         held = list(self._modules.values())
         if not -len(held) <= i <= len(held):
-            raise IndexError(explain(f"Index out of range: {i}"))
+            raise index_error(f"Index out of range: {i}")
         if not isinstance(module, Module):
             raise AssertionError(f"module should be of type: {Module}")
         held.insert(i, module)
@@ -109,16 +109,14 @@ class Sequential(Row):
 
     def __add__(self, other: Any) -> Sequential:
         if not isinstance(other, Sequential):
-            raise ValueError(
-                explain(f"add operator supports only objects of Sequential class, but {type(other)} is given.")
-            )
+            raise value_error(f"add operator supports only objects of Sequential class, but {type(other)} is given.")
         return Sequential(*self, *other)
 
     def __mul__(self, times: int) -> Sequential:
         if not isinstance(times, int):
-            raise TypeError(explain(f"unsupported operand type(s) for *: {type(self)} and {type(times)}"))
+            raise type_error(f"unsupported operand type(s) for *: {type(self)} and {type(times)}")
         if times <= 0:
-            raise ValueError(explain(f"Non-positive multiplication factor {times} for {type(self)}"))
+            raise value_error(f"Non-positive multiplication factor {times} for {type(self)}")
         return Sequential(*list(self) * times)
 
     __rmul__ = __mul__
@@ -146,9 +144,7 @@ class ModuleList(Row):
     def extend(self, modules: Iterable[Any]) -> ModuleList:
         """Append modules. Returns the list. TypeError if `modules` is not iterable."""
         if not isinstance(modules, Iterable):
-            raise TypeError(
-                explain(f"ModuleList.extend should be called with an iterable, but got {type(modules).__name__}")
-            )
+            raise type_error(f"ModuleList.extend should be called with an iterable, but got {type(modules).__name__}")
         return super().extend(modules)
 
     def __add__(self, other: Iterable[Any]) -> ModuleList:
@@ -237,22 +233,18 @@ class ModuleDict(Module):
 def pairs(values: Any, owner: str) -> list[tuple[str, Any]]:
     """(name, value) pairs of an argument of a dict's `update`. TypeError or ValueError for anything else."""
     if not isinstance(values, Iterable):
-        raise TypeError(
-            explain(
-                f"{owner}.update should be called with an iterable of key/value pairs, but got {type(values).__name__}"
-            )
+        raise type_error(
+            f"{owner}.update should be called with an iterable of key/value pairs, but got {type(values).__name__}"
         )
     if isinstance(values, (Mapping, ModuleDict, ParameterDict)):
         return list(values.items())
     found = list(values)
     for i, pair in enumerate(found):
         if not isinstance(pair, Iterable):
-            raise TypeError(
-                explain(f"{owner} update sequence element #{i} should be Iterable; is {type(pair).__name__}")
-            )
+            raise type_error(f"{owner} update sequence element #{i} should be Iterable; is {type(pair).__name__}")
         found[i] = tuple(pair)
         if len(found[i]) != 2:
-            raise ValueError(explain(f"{owner} update sequence element #{i} has length {len(found[i])}; 2 is required"))
+            raise value_error(f"{owner} update sequence element #{i} has length {len(found[i])}; 2 is required")
     return found
 
 
@@ -285,7 +277,7 @@ class ParameterList(Module):
     def _key(self, i: Any) -> str:
         i = index(i)
         if not -len(self) <= i < len(self):
-            raise IndexError(explain(f"index {i} is out of range"))
+            raise index_error(f"index {i} is out of range")
         return str(i % len(self))
 
     def __getitem__(self, i: Any) -> Any:
@@ -314,9 +306,7 @@ class ParameterList(Module):
     def extend(self, values: Iterable[Any]) -> ParameterList:
         """Append values. Returns the list. TypeError if `values` is not iterable."""
         if not isinstance(values, Iterable) or isinstance(values, Tensor):
-            raise TypeError(
-                explain(f"ParameterList.extend should be called with an iterable, but got {type(values).__name__}")
-            )
+            raise type_error(f"ParameterList.extend should be called with an iterable, but got {type(values).__name__}")
         for value in list(values):
             self.append(value)
         return self
@@ -325,7 +315,7 @@ class ParameterList(Module):
         return "\n".join(described(i, v, str(getattr(v, "dtype", ""))) for i, v in enumerate(self))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        raise RuntimeError(explain("ParameterList should not be called."))
+        raise runtime_error("ParameterList should not be called.")
 
 
 class ParameterDict(Module):
@@ -435,16 +425,14 @@ class ParameterDict(Module):
         )
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        raise RuntimeError(explain("ParameterDict should not be called."))
+        raise runtime_error("ParameterDict should not be called.")
 
 
 def text(key: Any) -> str:
     """TypeError unless a key is text."""
     if not isinstance(key, str):
-        raise TypeError(
-            explain(
-                "Index given to ParameterDict cannot be used as a key as it is not a string (type is "
-                f"'{type(key).__name__}')"
-            )
+        raise type_error(
+            "Index given to ParameterDict cannot be used as a key as it is not a string (type is "
+            f"'{type(key).__name__}')"
         )
     return key

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from rushlight.base.errors import explain
+from rushlight.base.errors import value_error
 from rushlight.core.tensor import Tensor
 from rushlight.nn import functional as F
 from rushlight.nn import init
@@ -107,20 +107,20 @@ class _ConvNd(Module):
 def check(in_channels: int, out_channels: int, groups: int, padding_mode: str) -> None:
     """ValueError where channels, groups or mode cannot be."""
     if groups <= 0:
-        raise ValueError(explain("groups must be a positive integer"))
+        raise value_error("groups must be a positive integer")
     if in_channels % groups:
-        raise ValueError(explain("in_channels must be divisible by groups"))
+        raise value_error("in_channels must be divisible by groups")
     if out_channels % groups:
-        raise ValueError(explain("out_channels must be divisible by groups"))
+        raise value_error("out_channels must be divisible by groups")
     if padding_mode not in MODES:
-        raise ValueError(explain(f"padding_mode must be one of {set(MODES)}, but got padding_mode='{padding_mode}'"))
+        raise value_error(f"padding_mode must be one of {set(MODES)}, but got padding_mode='{padding_mode}'")
 
 
 def check_words(padding: str, stride: tuple[int, ...]) -> None:
     if padding not in ("same", "valid"):
-        raise ValueError(explain(f"Invalid padding string {padding!r}, should be one of {{'same', 'valid'}}"))
+        raise value_error(f"Invalid padding string {padding!r}, should be one of {{'same', 'valid'}}")
     if padding == "same" and any(s != 1 for s in stride):
-        raise ValueError(explain("padding='same' is not supported for strided convolutions"))
+        raise value_error("padding='same' is not supported for strided convolutions")
 
 
 class _Plain(_ConvNd):
@@ -216,7 +216,7 @@ class _ConvTransposeNd(_ConvNd):
         dtype: Any = None,
     ):
         if padding_mode != "zeros":
-            raise ValueError(explain(f'Only "zeros" padding mode is supported for {type(self).__name__}'))
+            raise value_error(f'Only "zeros" padding mode is supported for {type(self).__name__}')
         super().__init__(
             in_channels,
             out_channels,
@@ -244,11 +244,9 @@ class _ConvTransposeNd(_ConvNd):
         if len(size) == input.dim():
             size = size[-n:]
         if len(size) != n:
-            raise ValueError(
-                explain(
-                    f"{type(self).__name__}: for {input.dim()}D input, output_size must have {n} or {input.dim()} "
-                    f"elements (got {len(size)})"
-                )
+            raise value_error(
+                f"{type(self).__name__}: for {input.dim()}D input, output_size must have {n} or {input.dim()} "
+                f"elements (got {len(size)})"
             )
         least = [
             (i - 1) * s - 2 * p + d * (k - 1) + 1
@@ -258,11 +256,9 @@ class _ConvTransposeNd(_ConvNd):
         ]
         most = [m + s - 1 for m, s in zip(least, self.stride)]
         if any(not a <= m <= b for a, m, b in zip(least, size, most)):
-            raise ValueError(
-                explain(
-                    f"requested an output size of {size}, but valid sizes range from {least} to {most} (for an input "
-                    f"of {input.shape[2:]})"
-                )
+            raise value_error(
+                f"requested an output size of {size}, but valid sizes range from {least} to {most} (for an input "
+                f"of {input.shape[2:]})"
             )
         return tuple(m - a for m, a in zip(size, least))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rushlight.base.errors import check_kinds, explain
+from rushlight.base.errors import check_kinds, value_error
 from rushlight.core.tensor import Tensor
 from rushlight.nn import functional as F
 from rushlight.nn.layer_settings import FunctionModule
@@ -14,11 +14,9 @@ class _DropoutNd(FunctionModule):
     def __init__(self, p: float = 0.5, inplace: bool = False):
         check_kinds(type(self).__name__, [("p", "float", p)])
         if p < 0 or p > 1:
-            raise ValueError(
-                explain(
-                    f"dropout probability has to be between 0 and 1, but got {p}",
-                    "pass the fraction of elements to drop, such as 0.5",
-                )
+            raise value_error(
+                f"dropout probability has to be between 0 and 1, but got {p}",
+                "pass the fraction of elements to drop, such as 0.5",
             )
         super().__init__(p=p, inplace=inplace)
 

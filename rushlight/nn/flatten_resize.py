@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from rushlight.base.errors import explain
+from rushlight.base.errors import type_error
 from rushlight.core.tensor import Tensor
 from rushlight.nn import functional as F
 from rushlight.nn.layer_settings import FunctionModule
@@ -35,20 +35,15 @@ class Unflatten(FunctionModule):
 
     def __init__(self, dim: int, unflattened_size: Any):
         if not isinstance(dim, int):
-            raise TypeError(
-                explain(f"unflattened_size should be tuple of ints, but found type of dim {type(dim).__name__}")
-            )
+            raise type_error(f"unflattened_size should be tuple of ints, but found type of dim {type(dim).__name__}")
         if not isinstance(unflattened_size, (tuple, list)):
-            raise TypeError(
-                explain(f"unflattened_size should be a tuple of ints, but found type {type(unflattened_size).__name__}")
+            raise type_error(
+                f"unflattened_size should be a tuple of ints, but found type {type(unflattened_size).__name__}"
             )
         for i, n in enumerate(unflattened_size):
             if not isinstance(n, int):
-                raise TypeError(
-                    explain(
-                        f"unflattened_size must be tuple of ints, but found element of type {type(n).__name__} at pos "
-                        f"{i}"
-                    )
+                raise type_error(
+                    f"unflattened_size must be tuple of ints, but found element of type {type(n).__name__} at pos {i}"
                 )
         super().__init__(dim=dim, unflattened_size=unflattened_size)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar
 import numpy as np
 
 from rushlight.autograd.function import Function
-from rushlight.base.errors import explain, located, warn
+from rushlight.base.errors import located, runtime_error, warn
 from rushlight.base.missing_names import NoAttribute
 from rushlight.base.tracebacks import hide_frames
 from rushlight.core.node import Handle
@@ -337,10 +337,8 @@ def run_forward_pre_hooks(module: Hooked, args: tuple, kwargs: dict) -> tuple[tu
             answer = hook(module, args, kwargs)
             if answer is not None:
                 if not isinstance(answer, tuple) or len(answer) != 2:
-                    raise RuntimeError(
-                        explain(
-                            f"forward pre-hook must return None or a tuple of (new_args, new_kwargs), but got {answer}."
-                        )
+                    raise runtime_error(
+                        f"forward pre-hook must return None or a tuple of (new_args, new_kwargs), but got {answer}."
                     )
                 args, kwargs = answer
         else:
@@ -415,11 +413,9 @@ class Passage:
             )
             last = self.finish((None,) * self.inputs)
             if any(g is not None for g in last):
-                raise RuntimeError(
-                    explain(
-                        "Backward hook for Modules where no input requires gradient should always return None or None "
-                        "for all gradients."
-                    )
+                raise runtime_error(
+                    "Backward hook for Modules where no input requires gradient should always return None or None "
+                    "for all gradients."
                 )
         return filled([shown[i] for i in places], like)
 
@@ -446,10 +442,8 @@ def replaced(answer: Any, grads: tuple, kind: str, name: str) -> tuple:
         return grads
     given = answer if isinstance(answer, tuple) else (answer,)
     if len(given) != len(grads):
-        raise RuntimeError(
-            explain(
-                f"Backward {kind} returned an invalid number of {name}, got {len(given)}, but expected {len(grads)}"
-            )
+        raise runtime_error(
+            f"Backward {kind} returned an invalid number of {name}, got {len(given)}, but expected {len(grads)}"
         )
     return given
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from rushlight.base.errors import explain
+from rushlight.base.errors import value_error
 from rushlight.base.missing_names import tell as _tell
 from rushlight.core.mode import no_grad
 from rushlight.core.tensor import Tensor, from_array
@@ -52,10 +52,10 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
     """
     if nonlinearity == "leaky_relu":
         if param is not None and (isinstance(param, bool) or not isinstance(param, (int, float))):
-            raise ValueError(explain(f"negative_slope {param} not a valid number"))
+            raise value_error(f"negative_slope {param} not a valid number")
         return math.sqrt(2.0 / (1 + (0.01 if param is None else param) ** 2))
     if nonlinearity not in GAINS:
-        raise ValueError(explain(f"Unsupported nonlinearity {nonlinearity}: one of leaky_relu, {', '.join(GAINS)}"))
+        raise value_error(f"Unsupported nonlinearity {nonlinearity}: one of leaky_relu, {', '.join(GAINS)}")
     return GAINS[nonlinearity]
 
 
@@ -123,7 +123,7 @@ def eye_(tensor: Tensor) -> Tensor:
             [0., 1., 0.]])
     """
     if tensor.dim() != 2:
-        raise ValueError(explain("Only tensors with 2 dimensions are supported"))
+        raise value_error("Only tensors with 2 dimensions are supported")
     return put(tensor, np.eye(*tensor._array.shape))
 
 
@@ -138,9 +138,9 @@ def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
     """
     shape = tensor._array.shape
     if len(shape) not in (3, 4, 5):
-        raise ValueError(explain("Only tensors with 3, 4, or 5 dimensions are supported"))
+        raise value_error("Only tensors with 3, 4, or 5 dimensions are supported")
     if shape[0] % groups:
-        raise ValueError(explain("dim 0 must be divisible by groups"))
+        raise value_error("dim 0 must be divisible by groups")
     r = np.zeros(shape)
     outputs = shape[0] // groups
     middle = tuple(k // 2 for k in shape[2:])
@@ -158,7 +158,7 @@ def fans(tensor: Tensor) -> tuple[int, int]:
     """
     shape = tensor._array.shape
     if len(shape) < 2:
-        raise ValueError(explain("Fan in and fan out can not be computed for tensor with fewer than 2 dimensions"))
+        raise value_error("Fan in and fan out can not be computed for tensor with fewer than 2 dimensions")
     field = math.prod(shape[2:])
     return shape[1] * field, shape[0] * field
 
@@ -170,7 +170,7 @@ def fan(tensor: Tensor, mode: str) -> int:
     """`fans` by name: 'fan_in' or 'fan_out'. ValueError for another."""
     mode = mode.lower()
     if mode not in ("fan_in", "fan_out"):
-        raise ValueError(explain(f"Mode {mode} not supported, please use one of ['fan_in', 'fan_out']"))
+        raise value_error(f"Mode {mode} not supported, please use one of ['fan_in', 'fan_out']")
     return fans(tensor)[mode == "fan_out"]
 
 
@@ -301,7 +301,7 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: Seed = None) -> Tens
     True
     """
     if tensor.dim() < 2:
-        raise ValueError(explain("Only tensors with 2 or more dimensions are supported"))
+        raise value_error("Only tensors with 2 or more dimensions are supported")
     if tensor.numel() == 0 or tensor.is_meta:
         return tensor
     rows = tensor._array.shape[0]
@@ -321,7 +321,7 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Seed 
     tensor([3, 3, 3, 3])
     """
     if tensor.dim() != 2:
-        raise ValueError(explain("Only tensors with 2 dimensions are supported"))
+        raise value_error("Only tensors with 2 dimensions are supported")
     rows, columns = tensor._array.shape
     zeros = math.ceil(sparsity * rows)
     normal_(tensor, 0, std, generator)

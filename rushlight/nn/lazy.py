@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from rushlight.base.errors import explain
+from rushlight.base.errors import not_implemented_error, runtime_error
 from rushlight.core.mode import no_grad
 from rushlight.core.tensor import Tensor, from_array
 from rushlight.nn.conv import Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d, _ConvNd, check
@@ -43,7 +43,7 @@ class LazyModuleMixin:
 
     def initialize_parameters(self, *args: Any, **kwargs: Any) -> None:
         """Materialize the parameters for these arguments of forward. Every lazy class defines this method."""
-        raise NotImplementedError(explain(f"initialize_parameters is not implemented for {type(self).__name__}"))
+        raise not_implemented_error(f"initialize_parameters is not implemented for {type(self).__name__}")
 
     def has_uninitialized_params(self) -> bool:
         """Whether a parameter or buffer has no shape yet."""
@@ -54,11 +54,9 @@ def infer_parameters(module: Any, args: tuple, kwargs: dict) -> None:
     """A hook before the first forward: give the parameters shapes and make the module an ordinary one."""
     module.initialize_parameters(*args, **kwargs)
     if module.has_uninitialized_params():
-        raise RuntimeError(
-            explain(
-                f"module {module._get_name()} has not been fully initialized: initialize_parameters must materialize "
-                "every parameter and buffer"
-            )
+        raise runtime_error(
+            f"module {module._get_name()} has not been fully initialized: initialize_parameters must materialize "
+            "every parameter and buffer"
         )
     module._initialize_hook.remove()
     del module._initialize_hook
@@ -150,11 +148,9 @@ class _LazyConv(_LazyLayer, _ConvNd):
     def _channels(self, input: Tensor) -> int:
         n, ndim = self._n, input._array.ndim
         if ndim not in (n + 1, n + 2):
-            raise RuntimeError(
-                explain(
-                    f"Expected {n + 1}D (unbatched) or {n + 2}D (batched) input to {type(self).__name__}, but got "
-                    f"input of size: {input.shape}"
-                )
+            raise runtime_error(
+                f"Expected {n + 1}D (unbatched) or {n + 2}D (batched) input to {type(self).__name__}, but got "
+                f"input of size: {input.shape}"
             )
         return input._array.shape[-n - 1]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from rushlight.base.errors import explain
+from rushlight.base.errors import value_error
 from rushlight.core.tensor import Tensor
 from rushlight.nn import functional as F
 from rushlight.nn import init
@@ -94,7 +94,7 @@ class Bilinear(Module):
     ):
         super().__init__()
         if in1_features <= 0:
-            raise ValueError(explain(f"in1_features must be > 0, but got {in1_features}"))
+            raise value_error(f"in1_features must be > 0, but got {in1_features}")
         self.in1_features, self.in2_features, self.out_features = in1_features, in2_features, out_features
         self.weight = uninitialized(out_features, in1_features, in2_features, dtype=dtype, device=device)
         self.register_parameter("bias", uninitialized(out_features, dtype=dtype, device=device) if bias else None)

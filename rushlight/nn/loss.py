@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
-from rushlight.base.errors import explain, warn
+from rushlight.base.errors import runtime_error, type_error, value_error, warn
 from rushlight.core.tensor import Tensor
 from rushlight.nn import functional as F
 from rushlight.nn.flatten_resize import PairwiseDistance
@@ -91,7 +91,7 @@ class HuberLoss(_Loss):
 
     def __init__(self, reduction: str = "mean", delta: float = 1.0):
         if not isinstance(delta, (int, float)):
-            raise TypeError(explain(f"delta must be a float or int, got: {type(delta)}"))
+            raise type_error(f"delta must be a float or int, got: {type(delta)}")
         super().__init__(None, None, reduction, delta=delta)
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
@@ -307,9 +307,9 @@ class LinearCrossEntropyLoss(_WeightedLoss):
         options: LinearCrossEntropyOptions | None = None,
     ):
         if weight is not None and tuple(weight.shape) != (num_classes,):
-            raise RuntimeError(explain(f"expected weight shape to be {(num_classes,)}, got {tuple(weight.shape)}"))
+            raise runtime_error(f"expected weight shape to be {(num_classes,)}, got {tuple(weight.shape)}")
         if not 0 <= label_smoothing <= 1:
-            raise RuntimeError(explain(f"expected label_smoothing to be in range [0, 1], got {label_smoothing}"))
+            raise runtime_error(f"expected label_smoothing to be in range [0, 1], got {label_smoothing}")
         super().__init__(
             weight,
             None,
@@ -448,7 +448,7 @@ class MultiMarginLoss(_WeightedLoss):
         reduction: str = "mean",
     ):
         if p not in (1, 2):
-            raise ValueError(explain("only p == 1 and p == 2 supported"))
+            raise value_error("only p == 1 and p == 2 supported")
         if weight is not None and weight.dim() != 1:
             raise AssertionError(f"weight must be None or 1D, but got {weight.dim()}D")
         super().__init__(weight, size_average, reduce, reduction, p=p, margin=margin)
@@ -477,7 +477,7 @@ class TripletMarginLoss(_Loss):
         reduction: str = "mean",
     ):
         if margin <= 0:
-            raise ValueError(explain(f"TripletMarginLoss: expected margin to be greater than 0, got {margin} instead"))
+            raise value_error(f"TripletMarginLoss: expected margin to be greater than 0, got {margin} instead")
         super().__init__(size_average, reduce, reduction, margin=margin, p=p, eps=eps, swap=swap)
 
     def forward(self, anchor: Tensor, positive: Tensor, negative: Tensor) -> Tensor:
@@ -503,8 +503,8 @@ class TripletMarginWithDistanceLoss(_Loss):
         reduction: str = "mean",
     ):
         if margin <= 0:
-            raise ValueError(
-                explain(f"TripletMarginWithDistanceLoss: expected margin to be greater than 0, got {margin} instead")
+            raise value_error(
+                f"TripletMarginWithDistanceLoss: expected margin to be greater than 0, got {margin} instead"
             )
         super().__init__(None, None, reduction, margin=margin, swap=swap)
         self.distance_function = PairwiseDistance() if distance_function is None else distance_function

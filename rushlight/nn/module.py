@@ -7,7 +7,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
-from rushlight.base.errors import Suggesting, explain
+from rushlight.base.errors import Suggesting, explain, not_implemented_error, type_error, value_error
 from rushlight.base.missing_names import NoAttribute
 from rushlight.core.mode import no_grad
 from rushlight.core.tensor import Tensor
@@ -52,7 +52,7 @@ class Module(Hooked, Stateful, Convertible, Suggesting):
                 if kwargs
                 else f"{len(args) + 1} positional arguments but takes 1"
             )
-            raise TypeError(explain(f"{type(self).__name__}.__init__() got {what}"))
+            raise type_error(f"{type(self).__name__}.__init__() got {what}")
         self.__dict__.update(
             training=True,
             _parameters={},
@@ -67,10 +67,8 @@ class Module(Hooked, Stateful, Convertible, Suggesting):
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """Computes the result; every subclass defines this method."""
-        raise NotImplementedError(
-            explain(
-                f'Module [{type(self).__name__}] is missing the required "forward" function', self._missing_forward()
-            )
+        raise not_implemented_error(
+            f'Module [{type(self).__name__}] is missing the required "forward" function', self._missing_forward()
         )
 
     def _missing_forward(self) -> str:
@@ -130,30 +128,22 @@ class Module(Hooked, Stateful, Convertible, Suggesting):
         """Replace the object registered under the name by None or a tensor; False if the name is not registered."""
         if name in self._parameters:
             if value is not None:
-                raise TypeError(
-                    explain(
-                        f"cannot assign '{type_name(value)}' as parameter '{name}' (torch.nn.Parameter or None "
-                        "expected)",
-                        f"wrap the tensor: nn.Parameter(tensor); or write the values: module.{name}.data.copy_(tensor)",
-                    )
+                raise type_error(
+                    f"cannot assign '{type_name(value)}' as parameter '{name}' (torch.nn.Parameter or None expected)",
+                    f"wrap the tensor: nn.Parameter(tensor); or write the values: module.{name}.data.copy_(tensor)",
                 )
             self._parameters[name] = None
         elif name in self._modules:
             if value is not None:
-                raise TypeError(
-                    explain(
-                        f"cannot assign '{type_name(value)}' as child module '{name}' (torch.nn.Module or None "
-                        "expected)"
-                    )
+                raise type_error(
+                    f"cannot assign '{type_name(value)}' as child module '{name}' (torch.nn.Module or None expected)"
                 )
             self._modules[name] = registered(self, "module", name, None)
         elif name in self._buffers:
             if value is not None and not isinstance(value, Tensor):
-                raise TypeError(
-                    explain(
-                        f"cannot assign '{type_name(value)}' as buffer '{name}' (torch.nn.Buffer, torch.Tensor or "
-                        "None expected)"
-                    )
+                raise type_error(
+                    f"cannot assign '{type_name(value)}' as buffer '{name}' (torch.nn.Buffer, torch.Tensor or "
+                    "None expected)"
                 )
             self._buffers[name] = registered(self, "buffer", name, value)
         else:
@@ -186,19 +176,14 @@ class Module(Hooked, Stateful, Convertible, Suggesting):
         check_initialized(self.__dict__, "parameter")
         check_name(self, name, "parameter", "_parameters")
         if param is not None and not isinstance(param, Parameter):
-            raise TypeError(
-                explain(
-                    f"cannot assign '{type_name(param)}' object to parameter '{name}' (torch.nn.Parameter or None "
-                    "required)"
-                )
+            raise type_error(
+                f"cannot assign '{type_name(param)}' object to parameter '{name}' (torch.nn.Parameter or None required)"
             )
         if param is not None and param.grad_fn is not None:
-            raise ValueError(
-                explain(
-                    f"Cannot assign non-leaf Tensor to parameter '{name}'. Model parameters must be created "
-                    f"explicitly. To express '{name}' as a function of another Tensor, compute the value in the "
-                    "forward() method."
-                )
+            raise value_error(
+                f"Cannot assign non-leaf Tensor to parameter '{name}'. Model parameters must be created "
+                f"explicitly. To express '{name}' as a function of another Tensor, compute the value in the "
+                "forward() method."
             )
         self._parameters[name] = param if param is None else registered(self, "parameter", name, param)
 
@@ -207,10 +192,8 @@ class Module(Hooked, Stateful, Convertible, Suggesting):
         check_initialized(self.__dict__, "buffer")
         check_name(self, name, "buffer", "_buffers")
         if tensor is not None and not isinstance(tensor, Tensor):
-            raise TypeError(
-                explain(
-                    f"cannot assign '{type_name(tensor)}' object to buffer '{name}' (torch Tensor or None required)"
-                )
+            raise type_error(
+                f"cannot assign '{type_name(tensor)}' object to buffer '{name}' (torch Tensor or None required)"
             )
         self._buffers[name] = registered(self, "buffer", name, tensor)
         (self._non_persistent_buffers_set.discard if persistent else self._non_persistent_buffers_set.add)(name)
@@ -315,9 +298,9 @@ class Module(Hooked, Stateful, Convertible, Suggesting):
         """Put a module at a dotted name; `strict`: only an existing one."""
         path, _, name = target.rpartition(".")
         if not name:
-            raise ValueError(explain("Cannot set the submodule without a target name!"))
+            raise value_error("Cannot set the submodule without a target name!")
         if not isinstance(module, Module):
-            raise ValueError(explain(f"`module` is not an nn.Module, found {type(module)}"))
+            raise value_error(f"`module` is not an nn.Module, found {type(module)}")
         parent = self.get_submodule(path)
         if strict and not hasattr(parent, name):
             raise AttributeError(explain(f"{type(parent).__name__} has no attribute `{name}`"))
@@ -345,7 +328,7 @@ class Module(Hooked, Stateful, Convertible, Suggesting):
     def train(self: M, mode: bool = True) -> M:
         """Set training mode (dropout, batch statistics) for this module and all below. Returns the module."""
         if not isinstance(mode, bool):
-            raise ValueError(explain("training mode is expected to be boolean"))
+            raise value_error("training mode is expected to be boolean")
         self.training = mode
         for module in self.children():
             module.train(mode)
@@ -411,7 +394,7 @@ def remove_name(module: Module, name: str, kept: str) -> None:
 def check_name(module: Module, name: Any, what: str, kind: str) -> None:
     """TypeError or KeyError unless a name is a free identifier."""
     if not isinstance(name, str):
-        raise TypeError(explain(f"{what} name should be a string. Got {type_name(name)}"))
+        raise type_error(f"{what} name should be a string. Got {type_name(name)}")
     if "." in name:
         raise KeyError(f'{what} name can\'t contain "."' + (f", got: {name}" if what == "module" else ""))
     if name == "":
@@ -431,26 +414,18 @@ def type_name(value: Any) -> str:
 def not_a_module(value: Any) -> TypeError:
     """The TypeError for a value that is not a module, with a hint."""
     if isinstance(value, type) and issubclass(value, Module):
-        return TypeError(
-            explain(
-                f"{value.__module__}.{value.__name__} is not a Module subclass: it is a class, no module",
-                f"make one: {value.__name__}()",
-            )
+        return type_error(
+            f"{value.__module__}.{value.__name__} is not a Module subclass: it is a class, no module",
+            f"make one: {value.__name__}()",
         )
     if isinstance(value, (list, tuple)):
-        return TypeError(
-            explain(f"{type_name(value)} is not a Module subclass", "unpack the list: nn.Sequential(*layers)")
-        )
+        return type_error(f"{type_name(value)} is not a Module subclass", "unpack the list: nn.Sequential(*layers)")
     if callable(value) and hasattr(value, "__name__"):
-        return TypeError(
-            explain(
-                f"{value.__name__} is not a Module subclass: it is a function",
-                "use the module, nn.ReLU() for relu, or call the function in forward()",
-            )
+        return type_error(
+            f"{value.__name__} is not a Module subclass: it is a function",
+            "use the module, nn.ReLU() for relu, or call the function in forward()",
         )
-    return TypeError(
-        explain(f"{type_name(value)} is not a Module subclass", "pass modules: nn.Linear(2, 3), nn.ReLU()")
-    )
+    return type_error(f"{type_name(value)} is not a Module subclass", "pass modules: nn.Linear(2, 3), nn.ReLU()")
 
 
 def member(module: Module, path: str, kind: str, what: str) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from rushlight.base.errors import explain
+from rushlight.base.errors import assertion_error, value_error
 from rushlight.core.tensor import Tensor
 from rushlight.nn import functional as F
 from rushlight.nn import init
@@ -59,11 +59,9 @@ class MultiheadAttention(Module):
         dtype: Any = None,
     ):
         if embed_dim <= 0 or num_heads <= 0:
-            raise ValueError(
-                explain(
-                    f"embed_dim and num_heads must be greater than 0, got embed_dim={embed_dim} and "
-                    f"num_heads={num_heads} instead"
-                )
+            raise value_error(
+                f"embed_dim and num_heads must be greater than 0, got embed_dim={embed_dim} and "
+                f"num_heads={num_heads} instead"
             )
         super().__init__()
         self.embed_dim = embed_dim
@@ -72,13 +70,11 @@ class MultiheadAttention(Module):
         self.num_heads, self.dropout, self.batch_first = num_heads, dropout, batch_first
         self.head_dim = embed_dim // num_heads
         if self.head_dim * num_heads != embed_dim:
-            raise AssertionError(
-                explain(
-                    "embed_dim must be divisible by num_heads",
-                    "choose num_heads from the divisors of embed_dim",
-                    embed_dim=embed_dim,
-                    num_heads=num_heads,
-                )
+            raise assertion_error(
+                "embed_dim must be divisible by num_heads",
+                "choose num_heads from the divisors of embed_dim",
+                embed_dim=embed_dim,
+                num_heads=num_heads,
             )
         made = {"device": device, "dtype": dtype}
         self._add_projections(bias, made)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from rushlight.base import dtypes
-from rushlight.base.errors import explain, warn
+from rushlight.base.errors import value_error, warn
 from rushlight.comm.groups import get_world_size, is_initialized
 from rushlight.core.tensor import Tensor, from_array
 from rushlight.creation.factories import full, zeros
@@ -154,7 +154,7 @@ def dimensions(*allowed: int) -> Any:
                 if n + 1 in allowed and n + 1 == min(allowed)
                 else f"bring the input to {words}{other}"
             )
-            raise ValueError(explain(f"expected {words} input (got {n}D input)", hint))
+            raise value_error(f"expected {words} input (got {n}D input)", hint)
 
     return check
 
@@ -227,7 +227,7 @@ class SyncBatchNorm(_BatchNorm):
 
     def _check_input_dim(self, input: Tensor) -> None:
         if input._array.ndim < 2:
-            raise ValueError(explain(f"expected at least 2D input (got {input._array.ndim}D input)"))
+            raise value_error(f"expected at least 2D input (got {input._array.ndim}D input)")
 
     def forward(self, input: Tensor) -> Tensor:
         by_batch = self.training or self.running_mean is None
@@ -306,11 +306,9 @@ class _InstanceNorm(_NormBase):
         if x._array.shape[1] != self.num_features:
             c, at = x._array.shape[1], 0 if alone else 1
             if self.affine:
-                raise ValueError(
-                    explain(
-                        f"expected input's size at dim={at} to match num_features ({self.num_features}), but got: {c}.",
-                        f"use num_features={c}",
-                    )
+                raise value_error(
+                    f"expected input's size at dim={at} to match num_features ({self.num_features}), but got: {c}.",
+                    f"use num_features={c}",
                 )
             warn(
                 f"input's size at dim={at} does not match num_features. You can silence this warning by not passing "
@@ -466,7 +464,7 @@ class GroupNorm(_Affine):
     ):
         super().__init__()
         if num_channels % num_groups:
-            raise ValueError(explain(f"num_channels ({num_channels}) must be divisible by num_groups ({num_groups})"))
+            raise value_error(f"num_channels ({num_channels}) must be divisible by num_groups ({num_groups})")
         self.num_groups, self.num_channels, self.eps, self.affine = num_groups, num_channels, eps, affine
         self._own((num_channels,), affine, bias, device, dtype)
         self.reset_parameters()

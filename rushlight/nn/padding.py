@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from rushlight.base.errors import explain
+from rushlight.base.errors import value_error
 from rushlight.core.tensor import Tensor
 from rushlight.nn import functional as F
 from rushlight.nn.functional.size_arguments import each
@@ -22,9 +22,7 @@ class _PadNd(Module):
 
     def forward(self, input: Tensor) -> Tensor:
         if self._mode == "circular" and input._array.ndim not in (self._n + 1, self._n + 2):
-            raise ValueError(
-                explain(f"expected {self._n + 1}D or {self._n + 2}D input (got {input._array.ndim}D input)")
-            )
+            raise value_error(f"expected {self._n + 1}D or {self._n + 2}D input (got {input._array.ndim}D input)")
         return F.pad(input, self.padding, self._mode)
 
     def extra_repr(self) -> str:

@@ -8,7 +8,7 @@ import numpy as np
 
 from rushlight.base import dtypes
 from rushlight.base.device import CPU, present
-from rushlight.base.errors import explain
+from rushlight.base.errors import explain, runtime_error, value_error
 from rushlight.base.printing import format_parameter
 from rushlight.core.arguments import sizes
 from rushlight.core.tensor import Tensor, from_array, new, noticed, writes_of
@@ -102,13 +102,11 @@ def in_its_class(data: Tensor, requires_grad: bool) -> Any:
     """A parameter of the user's subclass of Tensor."""
     made = data.detach().requires_grad_(requires_grad)
     if type(made) is not type(data):
-        raise RuntimeError(
-            explain(
-                f"Creating a Parameter from an instance of type {type(data).__name__} requires that detach() returns "
-                f"an instance of the same type, but return type {type(made).__name__} was found instead. To use the "
-                "type as a Parameter, please correct the detach() semantics defined by its __torch_dispatch__() "
-                "implementation."
-            )
+        raise runtime_error(
+            f"Creating a Parameter from an instance of type {type(data).__name__} requires that detach() returns "
+            f"an instance of the same type, but return type {type(made).__name__} was found instead. To use the "
+            "type as a Parameter, please correct the detach() semantics defined by its __torch_dispatch__() "
+            "implementation."
         )
     made._is_param = True  # type: ignore[attr-defined]
     return made
@@ -158,13 +156,11 @@ class Uninitialized(Tensor):
 
     @property
     def _array(self) -> np.ndarray:
-        raise ValueError(
-            explain(
-                "Attempted to use an uninitialized parameter in an operation. This error happens when you are using a "
-                "`LazyModule` or explicitly manipulating `torch.nn.parameter.UninitializedParameter` objects. When "
-                "using LazyModules Call `forward` with a dummy batch to initialize the parameters before calling "
-                "torch functions"
-            )
+        raise value_error(
+            "Attempted to use an uninitialized parameter in an operation. This error happens when you are using a "
+            "`LazyModule` or explicitly manipulating `torch.nn.parameter.UninitializedParameter` objects. When "
+            "using LazyModules Call `forward` with a dummy batch to initialize the parameters before calling "
+            "torch functions"
         )
 
     @_array.setter
@@ -173,12 +169,10 @@ class Uninitialized(Tensor):
 
     @property
     def shape(self) -> Any:
-        raise RuntimeError(
-            explain(
-                "Can't access the shape of an uninitialized parameter or buffer. This error usually happens in "
-                "`load_state_dict` when trying to load an uninitialized parameter into an initialized one. Call "
-                "`forward` to initialize the parameters before accessing their attributes."
-            )
+        raise runtime_error(
+            "Can't access the shape of an uninitialized parameter or buffer. This error usually happens in "
+            "`load_state_dict` when trying to load an uninitialized parameter into an initialized one. Call "
+            "`forward` to initialize the parameters before accessing their attributes."
         )
 
     device = property(lambda self: CPU, doc="Where it will be: the CPU.")
@@ -219,11 +213,9 @@ class Uninitialized(Tensor):
         return self
 
     def share_memory_(self) -> Any:
-        raise RuntimeError(
-            explain(
-                "Can't share memory on an uninitialized parameter or buffer. Call `forward` to initialize the "
-                "parameters before calling `module.share_memory()`."
-            )
+        raise runtime_error(
+            "Can't share memory on an uninitialized parameter or buffer. Call `forward` to initialize the "
+            "parameters before calling `module.share_memory()`."
         )
 
     def materialize(self, shape: Any, device: Any = None, dtype: Any = None) -> None:

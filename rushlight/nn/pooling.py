@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from rushlight.base.errors import explain
+from rushlight.base.errors import value_error
 from rushlight.core.tensor import Tensor
 from rushlight.nn import functional as F
 from rushlight.nn.functional.size_arguments import each
@@ -354,16 +354,14 @@ class _FractionalMaxPoolNd(Module):
     ):
         super().__init__()
         if output_size is None and output_ratio is None:
-            raise ValueError(
-                explain(f"{type(self).__name__} requires specifying either an output size, or a pooling ratio")
-            )
+            raise value_error(f"{type(self).__name__} requires specifying either an output size, or a pooling ratio")
         if output_size is not None and output_ratio is not None:
-            raise ValueError(explain("only one of output_size and output_ratio may be specified"))
+            raise value_error("only one of output_size and output_ratio may be specified")
         self.kernel_size, self.return_indices = several(kernel_size, self._n), return_indices
         self.output_size = None if output_size is None else several(output_size, self._n)
         self.output_ratio = None if output_ratio is None else several(output_ratio, self._n)
         if self.output_ratio is not None and not all(0 < r < 1 for r in self.output_ratio):
-            raise ValueError(explain(f"output_ratio must be between 0 and 1 (got {output_ratio})"))
+            raise value_error(f"output_ratio must be between 0 and 1 (got {output_ratio})")
         self.register_buffer("_random_samples", _random_samples)
 
     def forward(self, input: Tensor) -> Any:

@@ -7,7 +7,7 @@ import numbers
 import warnings
 from typing import Any
 
-from rushlight.base.errors import explain
+from rushlight.base.errors import index_error, runtime_error, type_error, value_error
 from rushlight.core.tensor import Tensor
 from rushlight.creation.factories import zeros
 from rushlight.nn import init
@@ -67,7 +67,7 @@ class RNNBase(Module):
         self.bidirectional, self.proj_size = bidirectional, proj_size
         check_settings(self, dropout)
         if mode not in GATES:
-            raise ValueError(explain("Unrecognized RNN mode: " + mode))
+            raise value_error("Unrecognized RNN mode: " + mode)
         for names in self._all_weights:
             for name, shape in zip(names, self._shapes(names[0])):
                 setattr(self, name, uninitialized(*shape, device=device, dtype=dtype))
@@ -192,34 +192,28 @@ class RNNBase(Module):
 
     def _check_input(self, x: Tensor, weight: Tensor, dims: int, steps: int) -> None:
         if x.dtype != weight.dtype:
-            raise ValueError(
-                explain(
-                    f"RNN input dtype ({x.dtype}) does not match weight dtype ({weight.dtype}). Convert input: "
-                    f"input.to({weight.dtype}), or convert model: model.to({x.dtype})"
-                )
+            raise value_error(
+                f"RNN input dtype ({x.dtype}) does not match weight dtype ({weight.dtype}). Convert input: "
+                f"input.to({weight.dtype}), or convert model: model.to({x.dtype})"
             )
         if x.dim() != dims:
-            raise RuntimeError(explain(f"input must have {dims} dimensions, got {x.dim()}"))
+            raise runtime_error(f"input must have {dims} dimensions, got {x.dim()}")
         if x.size(-1) != self.input_size:
-            raise RuntimeError(
-                explain(
-                    f"input.size(-1) must be equal to input_size. Expected {self.input_size}, got {x.size(-1)}",
-                    features_hint(tuple(x.shape), self.input_size),
-                    input=tuple(x.shape),
-                )
+            raise runtime_error(
+                f"input.size(-1) must be equal to input_size. Expected {self.input_size}, got {x.size(-1)}",
+                features_hint(tuple(x.shape), self.input_size),
+                input=tuple(x.shape),
             )
         if x.size(steps) == 0:
-            raise RuntimeError(explain("Expected sequence length to be larger than 0 in RNN"))
+            raise runtime_error("Expected sequence length to be larger than 0 in RNN")
 
     def _check_states(self, states: tuple, wanted: list[tuple[int, int, int]]) -> None:
         for i, (state, shape) in enumerate(zip(states, wanted)):
             if state._array.shape != shape:
                 place = "" if len(wanted) == 1 else f"[{i}]"
-                raise RuntimeError(
-                    explain(
-                        f"Expected hidden{place} size {shape}, got {list(state.shape)}",
-                        "states are (layers * directions, batch, features), even with batch_first",
-                    )
+                raise runtime_error(
+                    f"Expected hidden{place} size {shape}, got {list(state.shape)}",
+                    "states are (layers * directions, batch, features), even with batch_first",
                 )
 
     def extra_repr(self) -> str:
@@ -241,10 +235,8 @@ class RNNBase(Module):
 def check_settings(self: RNNBase, dropout: Any) -> None:
     """TypeError or ValueError for settings that no layer can have."""
     if not isinstance(dropout, numbers.Number) or isinstance(dropout, bool) or not 0 <= self.dropout <= 1:
-        raise ValueError(
-            explain(
-                "dropout should be a number in range [0, 1] representing the probability of an element being zeroed"
-            )
+        raise value_error(
+            "dropout should be a number in range [0, 1] representing the probability of an element being zeroed"
         )
     if self.dropout > 0 and self.num_layers == 1:
         warnings.warn(
@@ -255,14 +247,14 @@ def check_settings(self: RNNBase, dropout: Any) -> None:
     for name, kind in {"bias": bool, "batch_first": bool, "input_size": int, "hidden_size": int}.items():
         value = getattr(self, name)
         if not isinstance(value, kind):
-            raise TypeError(explain(f"{name} should be of type {kind.__name__}, got: {type(value).__name__}"))
+            raise type_error(f"{name} should be of type {kind.__name__}, got: {type(value).__name__}")
     for name in ("input_size", "hidden_size", "num_layers"):
         if getattr(self, name) <= 0:
-            raise ValueError(explain(f"{name} must be greater than zero"))
+            raise value_error(f"{name} must be greater than zero")
     if self.proj_size < 0:
-        raise ValueError(explain("proj_size should be a positive integer or zero to disable projections"))
+        raise value_error("proj_size should be a positive integer or zero to disable projections")
     if self.proj_size >= self.hidden_size:
-        raise ValueError(explain("proj_size has to be smaller than hidden_size"))
+        raise value_error("proj_size has to be smaller than hidden_size")
 
 
 def check_dims(mode: str, input: Tensor, states: tuple | None) -> None:
@@ -270,24 +262,22 @@ def check_dims(mode: str, input: Tensor, states: tuple | None) -> None:
     dims = input.dim()
     if dims not in (2, 3):
         name, tensor = ("RNN", " tensor") if mode.startswith("RNN") else (mode, "")
-        raise ValueError(
-            explain(
-                f"{name}: Expected input to be 2D or 3D, got {dims}D{tensor} instead",
-                "the last dimension holds the features of a step: x.unsqueeze(-1) for one feature" if dims == 1 else "",
-            )
+        raise value_error(
+            f"{name}: Expected input to be 2D or 3D, got {dims}D{tensor} instead",
+            "the last dimension holds the features of a step: x.unsqueeze(-1) for one feature" if dims == 1 else "",
         )
     if states is None or all(s.dim() == dims for s in states):
         return
     what = f"For {'batched' if dims == 3 else 'unbatched'} {dims}-D input, hx "
     found = [f"{s.dim()}-D" for s in states]
     if len(states) == 1:
-        raise RuntimeError(explain(f"{what}should also be {dims}-D but got {found[0]} tensor"))
-    raise RuntimeError(explain(f"{what}and cx should also be {dims}-D but got ({', '.join(found)}) tensors"))
+        raise runtime_error(f"{what}should also be {dims}-D but got {found[0]} tensor")
+    raise runtime_error(f"{what}and cx should also be {dims}-D but got ({', '.join(found)}) tensors")
 
 
 def refuse_projection(settings: dict) -> None:
     if "proj_size" in settings:
-        raise ValueError(explain("proj_size argument is only supported for LSTM, not RNN or GRU"))
+        raise value_error("proj_size argument is only supported for LSTM, not RNN or GRU")
 
 
 class RNN(RNNBase):
@@ -314,7 +304,7 @@ class RNN(RNNBase):
     ):
         refuse_projection(more)
         if nonlinearity not in ("tanh", "relu"):
-            raise ValueError(explain(f"Unknown nonlinearity '{nonlinearity}'. Select from 'tanh' or 'relu'."))
+            raise value_error(f"Unknown nonlinearity '{nonlinearity}'. Select from 'tanh' or 'relu'.")
         super().__init__(
             "RNN_" + nonlinearity.upper(),
             input_size,
@@ -375,9 +365,9 @@ class LSTM(RNNBase):
 
     def _as_tuple(self, hx: Any) -> tuple:
         if len(hx) < 2:
-            raise IndexError(explain("lstm expects two hidden states, but got one", "pass the tuple (h_0, c_0)"))
+            raise index_error("lstm expects two hidden states, but got one", "pass the tuple (h_0, c_0)")
         if len(hx) > 2:
-            raise RuntimeError(explain("lstm expects two hidden states"))
+            raise runtime_error("lstm expects two hidden states")
         return hx[0], hx[1]
 
     def _from_tuple(self, states: tuple) -> Any:
@@ -459,14 +449,12 @@ class RNNCellBase(Module):
         """A cell's function on (N, in) and states (N, H), or on one sample without N. ValueError for other shapes."""
         name = type(self).__name__
         if input.dim() not in (1, 2):
-            raise ValueError(explain(f"{name}: Expected input to be 1D or 2D, got {input.dim()}D instead"))
+            raise value_error(f"{name}: Expected input to be 1D or 2D, got {input.dim()}D instead")
         for i, state in enumerate(hx or ()):
             if state.dim() not in (1, 2):
-                raise ValueError(
-                    explain(
-                        f"{name}: Expected {'hidden' if states == 1 else f'hx[{i}]'} to be 1D or 2D, got "
-                        f"{state.dim()}D instead"
-                    )
+                raise value_error(
+                    f"{name}: Expected {'hidden' if states == 1 else f'hx[{i}]'} to be 1D or 2D, got "
+                    f"{state.dim()}D instead"
                 )
         one = input.dim() == 1
         x = input.unsqueeze(0) if one else input
@@ -505,7 +493,7 @@ class RNNCell(RNNCellBase):
     def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
         cells = {"tanh": recurrent.rnn_tanh_cell, "relu": recurrent.rnn_relu_cell}
         if self.nonlinearity not in cells:
-            raise RuntimeError(explain(f"Unknown nonlinearity: {self.nonlinearity}"))
+            raise runtime_error(f"Unknown nonlinearity: {self.nonlinearity}")
         return self._step(cells[self.nonlinearity], input, None if hx is None else (hx,), 1)[0]
 
     def extra_repr(self) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any, NamedTuple
 
-from rushlight.base.errors import explain, warn
+from rushlight.base.errors import explain, runtime_error, type_error, warn
 from rushlight.core.mode import no_grad
 from rushlight.core.node import Handle
 from rushlight.core.tensor import Tensor
@@ -43,7 +43,7 @@ class IncompatibleKeys(NamedTuple):
         )
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        raise TypeError(explain(f"{type(self).__name__!r} object is not callable", NO_MODEL))
+        raise type_error(f"{type(self).__name__!r} object is not callable", NO_MODEL)
 
 
 class Errors(list):
@@ -72,15 +72,11 @@ class Stateful:
 
     def get_extra_state(self) -> Any:
         """Override it to save more than parameters and buffers. The key is `_extra_state`."""
-        raise RuntimeError(
-            explain("Reached a code path in Module.get_extra_state() that should never be called: override it")
-        )
+        raise runtime_error("Reached a code path in Module.get_extra_state() that should never be called: override it")
 
     def set_extra_state(self, state: Any) -> None:
         """Override it to restore the result of `get_extra_state`."""
-        raise RuntimeError(
-            explain("Reached a code path in Module.set_extra_state() that should never be called: override it")
-        )
+        raise runtime_error("Reached a code path in Module.set_extra_state() that should never be called: override it")
 
     def _own_state(self) -> dict[str, Tensor]:
         """Parameters and persistent buffers of this module, without submodules."""
@@ -159,9 +155,7 @@ class Stateful:
         <All keys matched successfully>
         """
         if not isinstance(state_dict, Mapping):
-            raise TypeError(
-                explain(f"Expected state_dict to be dict-like, got {type(state_dict)}.", "pass model.state_dict()")
-            )
+            raise type_error(f"Expected state_dict to be dict-like, got {type(state_dict)}.", "pass model.state_dict()")
         metadata = getattr(state_dict, "_metadata", None) or {}
         found, errors = IncompatibleKeys([], []), Errors()
         state: Any = OrderedDict(state_dict)
@@ -177,11 +171,9 @@ class Stateful:
         for module in visited:
             for hook in tuple(module._load_state_dict_post_hooks.values()):
                 if hook(module, found) is not None:
-                    raise RuntimeError(
-                        explain(
-                            "Hooks registered with ``register_load_state_dict_post_hook`` are not expected to return "
-                            "new values, if incompatible_keys need to be modified, it should be done inplace."
-                        )
+                    raise runtime_error(
+                        "Hooks registered with ``register_load_state_dict_post_hook`` are not expected to return "
+                        "new values, if incompatible_keys need to be modified, it should be done inplace."
                     )
         if errors or (strict and any(found)):
             raise failure(self, found, errors, strict)
@@ -353,4 +345,4 @@ def failure(module: Any, found: IncompatibleKeys, errors: list[str], strict: boo
         )
     elif not errors:  # strict=False accepts no wrong shape
         hint += "; load_state_dict(strict=False) ignores missing and unexpected keys"
-    return RuntimeError(explain(what, hint))
+    return runtime_error(what, hint)

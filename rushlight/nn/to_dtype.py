@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from rushlight.base import dtypes
 from rushlight.base.device import placed
-from rushlight.base.errors import explain, warn
+from rushlight.base.errors import not_implemented_error, runtime_error, type_error, warn
 from rushlight.core.mode import no_grad
 from rushlight.core.tensor import Tensor
 from rushlight.creation.factories import empty_like
@@ -56,8 +56,8 @@ class Convertible:
         if dtype is None:
             return self
         if not (dtype.is_floating_point or dtype.is_complex):
-            raise TypeError(
-                explain(f"nn.Module.to only accepts floating point or complex dtypes, but got desired dtype={dtype}")
+            raise type_error(
+                f"nn.Module.to only accepts floating point or complex dtypes, but got desired dtype={dtype}"
             )
         if dtype.is_complex:
             warn(
@@ -111,12 +111,10 @@ def put(module: Any, device: Any) -> None:
     place = placed(device)
     tensors = [t for t in (*module.parameters(), *module.buffers()) if t.device.type != place.type]
     if tensors and place.type != "meta":
-        raise NotImplementedError(
-            explain(
-                "Cannot copy out of meta tensor; no data! Please use torch.nn.Module.to_empty() instead of "
-                "torch.nn.Module.to() when moving module from meta to a different device.",
-                "then load_state_dict() or reset_parameters() fills it",
-            )
+        raise not_implemented_error(
+            "Cannot copy out of meta tensor; no data! Please use torch.nn.Module.to_empty() instead of "
+            "torch.nn.Module.to() when moving module from meta to a different device.",
+            "then load_state_dict() or reset_parameters() fills it",
         )
     if tensors:
         module._apply(lambda t: t.to(place))
@@ -150,15 +148,12 @@ def target(
     `copy`: a module is converted in place."""
     order = "".join([kind_of(arg) for arg in args])
     if not ORDER.fullmatch(order):
-        raise TypeError(
-            explain(
-                "to() received an invalid combination of arguments - got "
-                f"({', '.join(type(a).__name__ for a in args)})",
-                "to(device, dtype), to(dtype) or to(tensor), and after these non_blocking",
-            )
+        raise type_error(
+            f"to() received an invalid combination of arguments - got ({', '.join(type(a).__name__ for a in args)})",
+            "to(device, dtype), to(dtype) or to(tensor), and after these non_blocking",
         )
     if copy is not None or order.endswith("bb"):
-        raise RuntimeError(explain(".to() does not accept copy argument", "copy.deepcopy(module).to(...)"))
+        raise runtime_error(".to() does not accept copy argument", "copy.deepcopy(module).to(...)")
     for arg in args:
         if isinstance(arg, Tensor):
             tensor = arg

@@ -10,7 +10,7 @@ from typing import Any
 
 from rushlight.base import dtypes
 from rushlight.base.device import present
-from rushlight.base.errors import explain
+from rushlight.base.errors import runtime_error
 from rushlight.core.mode import is_grad_enabled
 from rushlight.core.tensor import Tensor
 from rushlight.creation.factories import full
@@ -98,9 +98,9 @@ class Transformer(Module):
     ) -> Tensor:
         batch = 0 if self.batch_first else 1
         if src.dim() == 3 and src.size(batch) != tgt.size(batch):
-            raise RuntimeError(explain("the batch number of src and tgt must be equal"))
+            raise runtime_error("the batch number of src and tgt must be equal")
         if src.size(-1) != self.d_model or tgt.size(-1) != self.d_model:
-            raise RuntimeError(explain("the feature number of src and tgt must be equal to d_model"))
+            raise runtime_error("the feature number of src and tgt must be equal to d_model")
         memory = self.encoder(src, mask=src_mask, src_key_padding_mask=src_key_padding_mask, is_causal=src_is_causal)
         return self.decoder(
             tgt,
@@ -408,7 +408,7 @@ def activation_of(activation: Activation) -> Callable[[Tensor], Tensor]:
     if not isinstance(activation, str):
         return activation
     if activation not in ("relu", "gelu"):
-        raise RuntimeError(explain(f"activation should be relu/gelu, not {activation}"))
+        raise runtime_error(f"activation should be relu/gelu, not {activation}")
     return F.relu if activation == "relu" else F.gelu
 
 

@@ -14,11 +14,15 @@ from rushlight.base.errors import (
     check_kinds,
     describe,
     explain,
+    index_error,
     not_a_tensor,
+    not_implemented_error,
     of_internals,
     out_of_memory,
     out_of_range,
     overflow,
+    runtime_error,
+    type_error,
     unfit,
 )
 from rushlight.core.mode import mode
@@ -69,31 +73,26 @@ def failure(op: Op, args: Sequence[Any], error: Exception) -> Exception:
     if isinstance(error, np.exceptions.AxisError) and error.axis is not None:
         return out_of_range(error.axis, error.ndim or 1, **facts)
     if isinstance(error, ValueError) and text.startswith("shape mismatch: value array"):
-        return RuntimeError(
-            explain(text.replace("value array", "value tensor").replace("could not", "cannot"), **facts)
-        )
+        return runtime_error(text.replace("value array", "value tensor").replace("could not", "cannot"), **facts)
     if isinstance(error, ValueError) and "broadcast" in text:
-        return RuntimeError(
-            explain(
-                mismatch(tensors),
-                transposed(tensors)
-                or "make the sizes equal or 1, aligned at the last dimension: reshape() or unsqueeze()",
-                **facts,
-            )
+        return runtime_error(
+            mismatch(tensors),
+            transposed(tensors) or "make the sizes equal or 1, aligned at the last dimension: reshape() or unsqueeze()",
+            **facts,
         )
     # the binder's: a keyword, an argument too many
     if isinstance(error, TypeError) and text.startswith(f"{name}() "):
-        return TypeError(explain(text, **facts))
+        return type_error(text, **facts)
     refused = isinstance(error, (TypeError, NotImplementedError)) and any(
         [part in text for part in ("ufunc", "not supported", "not implemented")]
     )
     # torch looks at shapes first
     if refused and op.elementwise and (found := mismatch(tensors)) != UNFIT:
-        return RuntimeError(explain(found, **facts))
+        return runtime_error(found, **facts)
     if isinstance(error, TypeError) and refused:
-        return NotImplementedError(explain(unsupported(op, tensors), unfit_dtype(op, tensors), **facts))
+        return not_implemented_error(unsupported(op, tensors), unfit_dtype(op, tensors), **facts)
     if isinstance(error, TypeError) and "as an integer" in text:  # dim=1.5
-        return TypeError(explain(f"{name}(): {text}", **facts))
+        return type_error(f"{name}(): {text}", **facts)
     what, _, hint = text.partition("; hint: ")
     if isinstance(error, IndexError):
         if what.endswith("index out of range"):  # of Python: a size was asked for
@@ -101,11 +100,11 @@ def failure(op: Op, args: Sequence[Any], error: Exception) -> Exception:
             n = 1 if first is None else first._array.ndim or 1
             return beyond(n, args[len(op.inputs) :], facts)
         said = index_words(what.replace("for axis", "for dimension"), args)
-        return IndexError(explain(said, hint or index_hint(said, args), **facts))
+        return index_error(said, hint or index_hint(said, args), **facts)
     if of_internals(error):
         return unfit(name, tuple(args), {}, error)
     if isinstance(error, (ValueError, TypeError)):
-        return RuntimeError(explain(f"{name}(): {what}", hint, **facts))
+        return runtime_error(f"{name}(): {what}", hint, **facts)
     if type(error) in (RuntimeError, NotImplementedError, LinAlgError):  # in torch's words already
         return type(error)(explain(what, hint, **facts))
     return error
@@ -116,7 +115,7 @@ def beyond(n: int, settings: Sequence[Any], facts: dict) -> Exception:
     dims = [d for d in flattened(settings) if type(d) is int and not -n <= d < n]
     if dims:
         return out_of_range(dims[0], n, **facts)
-    return IndexError(explain("the dimensions of the arguments do not fit", **facts))
+    return index_error("the dimensions of the arguments do not fit", **facts)
 
 
 def not_taken(op: Op, args: Sequence[Any], dtype: dtypes.dtype) -> RuntimeError:
@@ -125,12 +124,12 @@ def not_taken(op: Op, args: Sequence[Any], dtype: dtypes.dtype) -> RuntimeError:
     tensors = [a for a in args if isinstance(a, Tensor)]
     facts = {"op": op.called, "inputs": described(op, args)}
     if op.elementwise and (found := mismatch(tensors)) != UNFIT:
-        return RuntimeError(explain(found, **facts))
+        return runtime_error(found, **facts)
     hint = unfit_dtype(op, tensors)
     if op.name in NOT_TAKEN:
         said = NOT_TAKEN[op.name].format(dtype=dtype.scalar_type)
-        return RuntimeError(explain(said, hint if op.name == "mean" else "", **facts))
-    return NotImplementedError(explain(unsupported(op, [dtype]), hint, **facts))
+        return runtime_error(said, hint if op.name == "mean" else "", **facts)
+    return not_implemented_error(unsupported(op, [dtype]), hint, **facts)
 
 
 def unsupported(op: Op, given: Sequence[Any]) -> str:
@@ -362,11 +361,9 @@ def misplaced_number(op: Op, operands: Sequence[Any], allowed: Sequence[str]) ->
         f"({', '.join('Number' if n in numbers else 'Tensor' for n in op.inputs)})"
         for numbers in ([], *([name] for name in allowed))
     )
-    return TypeError(
-        explain(
-            f"{op.called}() received an invalid combination of arguments - got ({got}), but expected one of: {forms}",
-            f"make the number a tensor: torch.tensor({operands[0]!r})",
-        )
+    return type_error(
+        f"{op.called}() received an invalid combination of arguments - got ({got}), but expected one of: {forms}",
+        f"make the number a tensor: torch.tensor({operands[0]!r})",
     )
 
 
@@ -376,14 +373,12 @@ def dtypes_differ(op: Op, tensors: Sequence[Tensor | None]) -> RuntimeError:
     names = " and ".join(sorted(dtypes.of(d).scalar_type for d in found))
     strict = op.options.get("strict")
     what = strict if isinstance(strict, str) else f"{op.called}(): expected inputs to have the same dtype"
-    return RuntimeError(
-        explain(
-            f"{what}, but got {names}",
-            "convert float64 (NumPy's default) to float32: x.float()"
-            if {d.str[1:] for d in found} == {"f4", "f8"}
-            else "convert the integers to floating point: x.float()"
-            if {d.kind for d in found} in ({"f", "i"}, {"f", "u"}, {"f", "b"})
-            else "convert one with .to(dtype)",
-            inputs=described(op, tensors),
-        )
+    return runtime_error(
+        f"{what}, but got {names}",
+        "convert float64 (NumPy's default) to float32: x.float()"
+        if {d.str[1:] for d in found} == {"f4", "f8"}
+        else "convert the integers to floating point: x.float()"
+        if {d.kind for d in found} in ({"f", "i"}, {"f", "u"}, {"f", "b"})
+        else "convert one with .to(dtype)",
+        inputs=described(op, tensors),
     )

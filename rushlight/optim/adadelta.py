@@ -3,7 +3,7 @@
 # ruff: noqa: F821  (names in a rule are ops)
 from __future__ import annotations
 
-from rushlight.base.errors import explain
+from rushlight.base.errors import value_error
 from rushlight.core.tensor import Tensor
 from rushlight.optim.elementwise import Elementwise
 from rushlight.optim.optimizer import Params, settings
@@ -50,5 +50,5 @@ class Adadelta(Elementwise):
         differentiable: bool = False,
     ):
         if not 0.0 <= rho <= 1.0:
-            raise ValueError(explain(f"Invalid rho value: {rho}", "use 0 <= rho <= 1"))
+            raise value_error(f"Invalid rho value: {rho}", "use 0 <= rho <= 1")
         super().__init__(params, settings(locals(), "lr rho eps weight_decay maximize capturable"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rushlight.base.dtypes import finfo
-from rushlight.base.errors import explain
+from rushlight.base.errors import runtime_error, value_error
 from rushlight.core.tensor import Tensor
 from rushlight.core.views import assign
 from rushlight.creation.factories import zeros, zeros_like
@@ -51,12 +51,12 @@ class Adafactor(PerParameter):
             (weight_decay < 0.0, f"weight_decay should be >= 0 but is: {weight_decay}"),
         ):
             if bad:
-                raise ValueError(explain(what))
+                raise value_error(what)
         super().__init__(params, defaults)
 
     def _new_state(self, p: Tensor, group: Group) -> State:
         if p.is_complex():
-            raise RuntimeError(explain("Adafactor does not support complex parameters", "use Adam"))
+            raise runtime_error("Adafactor does not support complex parameters", "use Adam")
         if p.dim() < 2:
             return {"step": new_step(), "variance": zeros_like(p)}
         *rest, n, m = p.shape

@@ -11,7 +11,7 @@ import numpy as np
 from numpy import ndarray
 
 from rushlight.base.dtypes import float64
-from rushlight.base.errors import NoArray, explain, user_frame
+from rushlight.base.errors import NoArray, runtime_error, user_frame
 from rushlight.core.clock import stamp
 from rushlight.core.tensor import Tensor, from_array, writes_of
 from rushlight.core.views import assign
@@ -67,11 +67,8 @@ class Elementwise(PerParameter):
         if not self._sparse:
             raise no_sparse(self)
         if group.get("weight_decay"):
-            raise RuntimeError(
-                explain(
-                    "weight_decay option is not compatible with sparse gradients",
-                    "create the embedding with sparse=False",
-                )
+            raise runtime_error(
+                "weight_decay option is not compatible with sparse gradients", "create the embedding with sparse=False"
             )
 
     def _sparse_rows(self, g: Any, group: Group) -> tuple[Any, ndarray]:
@@ -133,12 +130,10 @@ class Elementwise(PerParameter):
             if own is None or p._array is not own.given[0] or not own.fits(state):
                 own = known[p] = loops.Arrays(p._array, state, pieces, counters)
             if g.shape != own.shape:
-                raise RuntimeError(
-                    explain(
-                        f"The size of tensor a {own.shape} must match the size of tensor b {g.shape}: a gradient has "
-                        "another shape than its parameter",
-                        "set p.grad to None, or compute it again by backward()",
-                    )
+                raise runtime_error(
+                    f"The size of tensor a {own.shape} must match the size of tensor b {g.shape}: a gradient has "
+                    "another shape than its parameter",
+                    "set p.grad to None, or compute it again by backward()",
                 )
             jobs.append((p, g, own))
         return jobs

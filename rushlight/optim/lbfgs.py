@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy import ndarray
 
-from rushlight.base.errors import explain
+from rushlight.base.errors import runtime_error, value_error
 from rushlight.core.mode import enable_grad
 from rushlight.core.tensor import Tensor, from_array
 from rushlight.core.views import wrote
@@ -67,8 +67,8 @@ class LBFGS(Optimizer):
         check_lr(lr)
         super().__init__(params, defaults)
         if len(self.param_groups) != 1:
-            raise ValueError(
-                explain("LBFGS doesn't support per-parameter options (parameter groups)", "pass one list of parameters")
+            raise value_error(
+                "LBFGS doesn't support per-parameter options (parameter groups)", "pass one list of parameters"
             )
 
     def step(self, closure: Callable[[], Any]) -> Any:  # type: ignore[override]
@@ -76,7 +76,7 @@ class LBFGS(Optimizer):
         group = self.param_groups[0]
         params, change = group["params"], group["tolerance_change"]
         if group["line_search_fn"] not in (None, "strong_wolfe"):
-            raise RuntimeError(explain("only 'strong_wolfe' is supported", "or omit line_search_fn"))
+            raise runtime_error("only 'strong_wolfe' is supported", "or omit line_search_fn")
         state = self.state[params[0]]
         limit = state.setdefault("func_evals", 0) + group["max_eval"]
         state.setdefault("n_iter", 0)

@@ -31,7 +31,7 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
-from rushlight.base.errors import explain
+from rushlight.base.errors import value_error
 from rushlight.core.table import TABLE
 from rushlight.loops.tiering import Loop
 from rushlight.optim.optimizer import State
@@ -102,7 +102,7 @@ class Arrays:
         self.kind = kind_of(self.dtype, (False, *[a is None for a in given]))
         present = self.present = [a for a in given if a is not None]
         if not all(a.flags.writeable for a in present):
-            raise ValueError(explain("the memory of a parameter or its state is read-only", "p.data = p.data.clone()"))
+            raise value_error("the memory of a parameter or its state is read-only", "p.data = p.data.clone()")
         apart = not any(np.may_share_memory(a, b) for i, a in enumerate(present) for b in present[:i])
         alike = all(a.flags.carray and a.dtype is self.dtype and a.shape == self.shape for a in present)
         flat = [a.reshape(-1) for a in present] if apart and alike else [None]

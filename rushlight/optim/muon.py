@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import sqrt
 from typing import Any
 
-from rushlight.base.errors import explain
+from rushlight.base.errors import runtime_error, value_error
 from rushlight.core.tensor import Tensor
 from rushlight.core.views import assign
 from rushlight.creation.factories import zeros_like
@@ -52,31 +52,26 @@ class Muon(PerParameter):
         defaults = settings(locals())
         check_lr(lr, "Learning rate should be >= 0 but is: {}")
         if not momentum >= 0.0:
-            raise ValueError(explain(f"momentum should be >= 0 but is: {momentum}"))
+            raise value_error(f"momentum should be >= 0 but is: {momentum}")
         if not weight_decay >= 0.0:
-            raise ValueError(explain(f"weight decay should be >= 0 but is: {weight_decay}"))
+            raise value_error(f"weight decay should be >= 0 but is: {weight_decay}")
         if adjust_lr_fn not in ADJUSTMENTS:
-            raise ValueError(
-                explain(
-                    f"Adjust learning rate function {adjust_lr_fn} is not supported",
-                    "use 'original' or 'match_rms_adamw'",
-                )
+            raise value_error(
+                f"Adjust learning rate function {adjust_lr_fn} is not supported", "use 'original' or 'match_rms_adamw'"
             )
         super().__init__(params, defaults)
 
     def _check_parameter(self, p: Any) -> None:
         super()._check_parameter(p)
         if p.dim() != 2:
-            raise ValueError(
-                explain(
-                    f"Muon only supports 2D parameters whereas we found a parameter with size: {p.size()}",
-                    "optimize the others with AdamW",
-                )
+            raise value_error(
+                f"Muon only supports 2D parameters whereas we found a parameter with size: {p.size()}",
+                "optimize the others with AdamW",
             )
 
     def _new_state(self, p: Tensor, group: Group) -> State:
         if p.is_complex():
-            raise RuntimeError(explain("Muon does not support complex parameters", "use AdamW"))
+            raise runtime_error("Muon does not support complex parameters", "use AdamW")
         return {"momentum_buffer": zeros_like(p)}
 
     def _update(self, p: Tensor, g: Tensor, state: State, group: Group) -> None:
@@ -95,9 +90,9 @@ def orthogonal(x: Tensor, coefficients: tuple[float, float, float], steps: int, 
     All singular values come near 1 (between 0.7 and 1.2 with torch's coefficients).
     """
     if steps >= 100:
-        raise ValueError(explain("Number of steps must be less than 100 for computational efficiency"))
+        raise value_error("Number of steps must be less than 100 for computational efficiency")
     if len(coefficients) != 3:
-        raise ValueError(explain("Coefficients must be a tuple of exactly 3 values"))
+        raise value_error("Coefficients must be a tuple of exactly 3 values")
     a, b, c = coefficients
     tall = x.shape[0] > x.shape[1]
     x = x.mT if tall else x  # the smaller product

@@ -13,7 +13,7 @@ from itertools import chain, count
 from typing import Any
 
 from rushlight.base import dtypes
-from rushlight.base.errors import Suggesting, explain
+from rushlight.base.errors import Suggesting, explain, not_implemented_error, runtime_error, type_error, value_error
 from rushlight.core.mode import enable_grad, mode, no_grad
 from rushlight.core.node import Handle
 from rushlight.core.tensor import Tensor
@@ -98,11 +98,9 @@ def hooked(step: Callable) -> Callable:
             changed = hook(self, given, kwargs)
             if changed is not None:
                 if not isinstance(changed, tuple) or len(changed) != 2:
-                    raise RuntimeError(
-                        explain(
-                            f"{step} must return None or a tuple of (new_args, new_kwargs), but got {changed}.",
-                            "return None from the pre-hook, or (args, kwargs)",
-                        )
+                    raise runtime_error(
+                        f"{step} must return None or a tuple of (new_args, new_kwargs), but got {changed}.",
+                        "return None from the pre-hook, or (args, kwargs)",
                     )
                 given, kwargs = changed
         result = step(*given, **kwargs)
@@ -144,24 +142,20 @@ class Optimizer(Suggesting):
         self.param_groups: list[dict[str, Any]] = []
         self._hooks, self._opt_called = Hooks(), False
         if isinstance(params, Tensor):
-            raise TypeError(
-                explain(
-                    "params argument given to the optimizer should be an iterable of Tensors or dicts, but got "
-                    f"torch.{params.dtype.scalar_type}Tensor",
-                    "put it into a list: [x]",
-                )
+            raise type_error(
+                "params argument given to the optimizer should be an iterable of Tensors or dicts, but got "
+                f"torch.{params.dtype.scalar_type}Tensor",
+                "put it into a list: [x]",
             )
         # a ParameterList can be read
         if hasattr(params, "named_parameters") and not hasattr(params, "__iter__"):
-            raise TypeError(explain(f"'{type(params).__name__}' object is not iterable", "pass model.parameters()"))
+            raise type_error(f"'{type(params).__name__}' object is not iterable", "pass model.parameters()")
         groups = list(params)
         if not groups:
-            raise ValueError(
-                explain(
-                    "optimizer got an empty parameter list",
-                    "pass model.parameters(); layers in a plain list are not found: use nn.ModuleList; a generator "
-                    "can be read only once",
-                )
+            raise value_error(
+                "optimizer got an empty parameter list",
+                "pass model.parameters(); layers in a plain list are not found: use nn.ModuleList; a generator "
+                "can be read only once",
             )
         for group in groups if isinstance(groups[0], dict) else [{"params": groups}]:
             self.add_param_group(group)
@@ -171,10 +165,8 @@ class Optimizer(Suggesting):
     def add_param_group(self, param_group: dict[str, Any]) -> None:
         """Add a group: {"params": tensors, and settings that differ from the defaults}. As when a layer is unfrozen."""
         if not isinstance(param_group, dict):
-            raise TypeError(
-                explain(
-                    f"param_group must be a dict, but got {type(param_group)}", 'write {"params": [...], "lr": ...}'
-                )
+            raise type_error(
+                f"param_group must be a dict, but got {type(param_group)}", 'write {"params": [...], "lr": ...}'
             )
         group = param_group
         if "params" not in group:
@@ -191,11 +183,9 @@ class Optimizer(Suggesting):
             self._check_parameter(p)
         for name, value in self.defaults.items():
             if value is required and name not in group:
-                raise ValueError(
-                    explain(
-                        f"parameter group didn't specify a value of required optimization parameter {name}",
-                        f"pass {name}= to the optimizer, or set it in the group",
-                    )
+                raise value_error(
+                    f"parameter group didn't specify a value of required optimization parameter {name}",
+                    f"pass {name}= to the optimizer, or set it in the group",
                 )
             group.setdefault(name, value)
         self._check_group(group)
@@ -204,28 +194,22 @@ class Optimizer(Suggesting):
     def _check_parameter(self, p: Any) -> None:
         """TypeError or ValueError for a parameter that cannot be optimized."""
         if not isinstance(p, Tensor):
-            raise TypeError(
-                explain(
-                    f"optimizer can only optimize Tensors, but one of the params is {type(p).__name__}",
-                    "give tensors or nn.Parameters (of a model: model.parameters())",
-                )
+            raise type_error(
+                f"optimizer can only optimize Tensors, but one of the params is {type(p).__name__}",
+                "give tensors or nn.Parameters (of a model: model.parameters())",
             )
         if not (self.defaults.get("differentiable") or p.is_leaf or p.retains_grad):
-            raise ValueError(
-                explain(
-                    "can't optimize a non-leaf Tensor",
-                    "optimize the leaf from which it was computed, or x.detach().requires_grad_()",
-                    tensor=tuple(p.shape),
-                )
+            raise value_error(
+                "can't optimize a non-leaf Tensor",
+                "optimize the leaf from which it was computed, or x.detach().requires_grad_()",
+                tensor=tuple(p.shape),
             )
         piece = getattr(p, "_piece", None)  # the rows of this rank: all rows if the rank is alone
         if piece is not None and piece.group.size() > 1 and not self._elementwise:
-            raise NotImplementedError(
-                explain(
-                    f"{type(self).__name__} needs whole parameters, and a parameter is divided over the ranks",
-                    "use an elementwise optimizer (AdamW), or DistributedDataParallel",
-                    tensor=tuple(p.shape),
-                )
+            raise not_implemented_error(
+                f"{type(self).__name__} needs whole parameters, and a parameter is divided over the ranks",
+                "use an elementwise optimizer (AdamW), or DistributedDataParallel",
+                tensor=tuple(p.shape),
             )
 
     def _check_group(self, group: Group) -> None:
@@ -239,19 +223,15 @@ class Optimizer(Suggesting):
             )
         known = {id(p) for other in self.param_groups for p in other["params"]}
         if any(id(p) in known for p in params):
-            raise ValueError(
-                explain(
-                    "some parameters appear in more than one parameter group", "keep each parameter in one group only"
-                )
+            raise value_error(
+                "some parameters appear in more than one parameter group", "keep each parameter in one group only"
             )
         if self.param_groups and ("param_names" in group) != ("param_names" in self.param_groups[0]):
             how = "with" if "param_names" in group else "without"
-            raise ValueError(
-                explain(
-                    f"all optimizer param groups should be with/without names. cannot add param group {how} names to "
-                    "the optimizer",
-                    "use named_parameters() for all groups, or for none",
-                )
+            raise value_error(
+                f"all optimizer param groups should be with/without names. cannot add param group {how} names to "
+                "the optimizer",
+                "use named_parameters() for all groups, or for none",
             )
 
     def zero_grad(self, set_to_none: bool = True) -> None:
@@ -416,11 +396,9 @@ class PerParameter(Optimizer):
 
 
 def no_sparse(optimizer: Optimizer) -> RuntimeError:
-    return RuntimeError(
-        explain(
-            f"{type(optimizer).__name__} does not support sparse gradients, please consider SparseAdam instead",
-            "or create the embedding with sparse=False",
-        )
+    return runtime_error(
+        f"{type(optimizer).__name__} does not support sparse gradients, please consider SparseAdam instead",
+        "or create the embedding with sparse=False",
     )
 
 
@@ -429,11 +407,9 @@ def listed(params: Any) -> list:
     if isinstance(params, Tensor):
         return [params]
     if isinstance(params, (set, frozenset)):
-        raise TypeError(
-            explain(
-                "optimizer parameters need to be organized in ordered collections, but the ordering of tensors in "
-                "sets will change between runs. Please use a list instead."
-            )
+        raise type_error(
+            "optimizer parameters need to be organized in ordered collections, but the ordering of tensors in "
+            "sets will change between runs. Please use a list instead."
         )
     return list(params)
 
@@ -444,11 +420,9 @@ def named(params: list) -> tuple[list, list | None]:
     if not any(pairs):
         return params, None
     if not all(pairs):
-        raise ValueError(
-            explain(
-                "all optimizer params should be with/without names. Some param names are missing",
-                "pass named_parameters() or parameters(), not a mixture",
-            )
+        raise value_error(
+            "all optimizer params should be with/without names. Some param names are missing",
+            "pass named_parameters() or parameters(), not a mixture",
         )
     return [p for _, p in params], [name for name, _ in params]
 
@@ -456,23 +430,19 @@ def named(params: list) -> tuple[list, list | None]:
 def check_sizes(own: list[dict], saved: list[dict]) -> None:
     """ValueError unless both have the same number of groups, of the same sizes."""
     if len(own) != len(saved):
-        raise ValueError(
-            explain(
-                "loaded state dict has a different number of parameter groups",
-                "create the optimizer with the same groups as the saved one",
-                saved=len(saved),
-                here=len(own),
-            )
+        raise value_error(
+            "loaded state dict has a different number of parameter groups",
+            "create the optimizer with the same groups as the saved one",
+            saved=len(saved),
+            here=len(own),
         )
     sizes = [[len(group["params"]) for group in groups] for groups in (saved, own)]
     if sizes[0] != sizes[1]:
-        raise ValueError(
-            explain(
-                "loaded state dict contains a parameter group that doesn't match the size of optimizer's group",
-                "create the optimizer for the same model",
-                saved=sizes[0],
-                here=sizes[1],
-            )
+        raise value_error(
+            "loaded state dict contains a parameter group that doesn't match the size of optimizer's group",
+            "create the optimizer for the same model",
+            saved=sizes[0],
+            here=sizes[1],
         )
 
 

@@ -32,7 +32,7 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
-from rushlight.base.errors import explain
+from rushlight.base.errors import type_error
 from rushlight.base.text import define, folded, indented, tupled
 from rushlight.core.worlds import ARRAYS, rebind
 
@@ -75,7 +75,7 @@ class Symbol:
 
     def __bool__(self) -> bool:
         if self.true is None:
-            raise TypeError(explain(f"an `if` in a rule may test only settings, not {self.text or 'a result'}"))
+            raise type_error(f"an `if` in a rule may test only settings, not {self.text or 'a result'}")
         return self.true
 
     def __getitem__(self, i: int) -> Symbol:
@@ -142,9 +142,7 @@ def program(rule: Callable, present: tuple[bool, ...], true: tuple[bool, ...]) -
     targets = [given[0], *given[2:]]
     wanted = {target: value for target, value in zip(targets, results) if target is not None and value is not target}
     if any(value in targets for value in wanted.values()):
-        raise TypeError(
-            explain(f"rule {rule.__name__}: state that becomes the old value of other state, which is overwritten")
-        )
+        raise type_error(f"rule {rule.__name__}: state that becomes the old value of other state, which is overwritten")
     places, buffers = placed(tape, wanted)
     numbers: dict[str, str] = {}
     lines = [call_text(name, operands, result, places, numbers) for name, operands, result in tape]

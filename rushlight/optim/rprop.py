@@ -3,7 +3,7 @@
 # ruff: noqa: F821  (names in a rule are ops)
 from __future__ import annotations
 
-from rushlight.base.errors import explain
+from rushlight.base.errors import value_error
 from rushlight.core.tensor import Tensor
 from rushlight.creation.factories import full_like, zeros_like
 from rushlight.optim.elementwise import Elementwise, plain
@@ -51,7 +51,7 @@ class Rprop(Elementwise):
         differentiable: bool = False,
     ):
         if not 0.0 < etas[0] < 1.0 < etas[1]:
-            raise ValueError(explain(f"Invalid eta values: {etas[0]}, {etas[1]}", "use 0 < etas[0] < 1 < etas[1]"))
+            raise value_error(f"Invalid eta values: {etas[0]}, {etas[1]}", "use 0 < etas[0] < 1 < etas[1]")
         super().__init__(params, settings(locals(), "lr etas step_sizes foreach maximize differentiable"))
 
     def _new_state(self, p: Tensor, group: Group) -> State:

@@ -6,7 +6,7 @@ from typing import Any
 
 from numpy import ndarray
 
-from rushlight.base.errors import explain
+from rushlight.base.errors import value_error
 from rushlight.core.mode import no_grad
 from rushlight.core.tensor import Tensor
 from rushlight.creation.factories import zeros_like
@@ -61,10 +61,8 @@ class SGD(Elementwise):
         fused: bool | None = None,
     ):
         if nesterov and (momentum <= 0 or dampening != 0):
-            raise ValueError(
-                explain(
-                    "Nesterov momentum requires a momentum and zero dampening", "use momentum > 0, and omit dampening"
-                )
+            raise value_error(
+                "Nesterov momentum requires a momentum and zero dampening", "use momentum > 0, and omit dampening"
             )
         super().__init__(params, settings(locals()))
         check_fused(fused, foreach, differentiable)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from rushlight.base.errors import explain
+from rushlight.base.errors import runtime_error, value_error
 from rushlight.core.tensor import Tensor
 from rushlight.optim.elementwise import Elementwise
 from rushlight.optim.optimizer import Group, Params, settings
@@ -47,29 +47,25 @@ class SparseAdam(Elementwise):
         maximize: bool = False,
     ):
         if not lr:
-            raise ValueError(explain("Invalid learning rate: 0", "use a number > 0"))
+            raise value_error("Invalid learning rate: 0", "use a number > 0")
         if not eps > 0:
-            raise ValueError(explain(f"Invalid epsilon value: {eps}", "use eps > 0"))
+            raise value_error(f"Invalid epsilon value: {eps}", "use eps > 0")
         super().__init__(params, settings(locals()))
         for i, group in enumerate(self.param_groups):
             for j, p in enumerate(group["params"]):
                 if p.is_sparse:
-                    raise ValueError(
-                        explain(f"Sparse params at indices [[{i}, {j}]]: SparseAdam requires dense parameter tensors")
+                    raise value_error(
+                        f"Sparse params at indices [[{i}, {j}]]: SparseAdam requires dense parameter tensors"
                     )
                 if p.is_complex():
-                    raise ValueError(
-                        explain(
-                            f"Complex params at indices [[{i}, {j}]]: SparseAdam does not support complex parameters"
-                        )
+                    raise value_error(
+                        f"Complex params at indices [[{i}, {j}]]: SparseAdam does not support complex parameters"
                     )
 
     def _update_group(self, params: list[Any], group: Group) -> None:
         if not all(p._grad.is_sparse for p in params):
-            raise RuntimeError(
-                explain(
-                    "SparseAdam does not support dense gradients, please consider Adam instead",
-                    "or create the embedding with sparse=True; in a compiled step gradients are dense",
-                )
+            raise runtime_error(
+                "SparseAdam does not support dense gradients, please consider Adam instead",
+                "or create the embedding with sparse=True; in a compiled step gradients are dense",
             )
         super()._update_group(params, group)

@@ -9,7 +9,7 @@ from math import cos, pi
 from typing import Any
 
 from rushlight.base.dtypes import FLOATING
-from rushlight.base.errors import explain
+from rushlight.base.errors import assertion_error, value_error
 from rushlight.core.mode import no_grad
 from rushlight.core.tensor import Tensor
 from rushlight.creation.factories import tensor
@@ -44,7 +44,7 @@ def get_ema_avg_fn(decay: float = 0.999) -> Average:
     tensor([2.])
     """
     if not 0.0 <= decay <= 1.0:
-        raise ValueError(explain(f"Invalid decay value {decay} provided. Please provide a value in [0,1] range."))
+        raise value_error(f"Invalid decay value {decay} provided. Please provide a value in [0,1] range.")
 
     def moving(averaged: Tensor, current: Tensor, num_averaged: Any) -> Tensor:
         return decay * averaged + (1 - decay) * current
@@ -119,7 +119,7 @@ class AveragedModel(Module):
     ):
         super().__init__()
         if avg_fn is not None and multi_avg_fn is not None:
-            raise AssertionError(explain("Only one of avg_fn and multi_avg_fn should be provided"))
+            raise assertion_error("Only one of avg_fn and multi_avg_fn should be provided")
         self.module = deepcopy(model)
         self.register_buffer("n_averaged", tensor(0))
         self.avg_fn, self.multi_avg_fn, self.use_buffers = avg_fn, multi_avg_fn, use_buffers
@@ -213,11 +213,9 @@ class SWALR(Chainable):
         for group, lr in zip(optimizer.param_groups, for_each_group("swa_lr", swa_lr, optimizer)):
             group["swa_lr"] = lr
         if anneal_strategy not in ("cos", "linear"):
-            raise ValueError(
-                explain(f"anneal_strategy must by one of 'cos' or 'linear', instead got {anneal_strategy}")
-            )
+            raise value_error(f"anneal_strategy must by one of 'cos' or 'linear', instead got {anneal_strategy}")
         if not isinstance(anneal_epochs, int) or anneal_epochs < 0:
-            raise ValueError(explain(f"anneal_epochs must be equal or greater than 0, got {anneal_epochs}"))
+            raise value_error(f"anneal_epochs must be equal or greater than 0, got {anneal_epochs}")
         self._anneal_strategy, self.anneal_epochs = anneal_strategy, anneal_epochs
         super().__init__(optimizer, last_epoch)
 

@@ -15,7 +15,7 @@ from enum import Enum
 from functools import wraps
 from typing import Any
 
-from rushlight.base.errors import explain
+from rushlight.base.errors import explain, runtime_error
 from rushlight.base.missing_names import tell as _tell
 from rushlight.profiler.clocks import RUNNING, TURN, Clocks, Event, Recorder
 from rushlight.profiler.tables import Average, Averages, Modules, by_module
@@ -111,9 +111,7 @@ class profile:
     def _begin(self) -> None:
         with TURN:
             if RUNNING:
-                raise RuntimeError(
-                    explain("profiler: another profile records already; end it first, they cannot be nested")
-                )
+                raise runtime_error("profiler: another profile records already; end it first, they cannot be nested")
             try:
                 self.clocks.put()
             except BaseException:

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from rushlight.base.dtypes import of
-from rushlight.base.errors import explain
+from rushlight.base.errors import not_implemented_error, runtime_error
 from rushlight.random.blocks import DType, Shape, blocks, empty, kind_of
 from rushlight.random.choose_loop import Loop
 
@@ -28,16 +28,14 @@ def bernoulli(stream: Stream, p: np.ndarray, dtype: DType | None = None) -> np.n
     array([0., 1., 0.])
     """
     if kind_of(p.dtype) != "f":
-        raise NotImplementedError(
-            explain(f"\"bernoulli\" not implemented for '{of(p.dtype).scalar_type}': convert p to a floating dtype")
+        raise not_implemented_error(
+            f"\"bernoulli\" not implemented for '{of(p.dtype).scalar_type}': convert p to a floating dtype"
         )
     good = (p >= 0) & (p <= 1)
     if not good.all():
-        raise RuntimeError(
-            explain(
-                "Expected p_in >= 0 && p_in <= 1 to be true, but got false: bernoulli needs probabilities in [0, 1], "
-                f"got {p[~good].ravel()[0]}"
-            )
+        raise runtime_error(
+            "Expected p_in >= 0 && p_in <= 1 to be true, but got false: bernoulli needs probabilities in [0, 1], "
+            f"got {p[~good].ravel()[0]}"
         )
     out, flat = empty("bernoulli", p.shape, p.dtype if dtype is None else dtype, "fiub")
     if p.dtype == np.float64:
@@ -57,7 +55,7 @@ def bernoulli_scalar(stream: Stream, p: float, shape: Shape, dtype: DType = np.b
     array([1, 1, 0, 1, 1, 0])
     """
     if not 0.0 <= p <= 1.0:
-        raise RuntimeError(explain(f"bernoulli_ expects p to be in [0, 1], but got p={p}"))
+        raise runtime_error(f"bernoulli_ expects p to be in [0, 1], but got p={p}")
     out, flat = empty("bernoulli_", shape, dtype, "fiub")
     if stream.variant == "intel":
         flat[...] = intel_uniform(int(stream.words(1)[0]), len(flat)) < p

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from rushlight.base.dtypes import of
-from rushlight.base.errors import explain
+from rushlight.base.errors import not_implemented_error
 
 Shape = int | Sequence[int]
 DType = str | type | np.dtype  # numpy.typing has such types, but is slow to import
@@ -25,11 +25,9 @@ def empty(op: str, shape: Shape, dtype: DType, kinds: str) -> tuple[np.ndarray, 
     out = np.empty(shape, dtype)
     kind = kind_of(out.dtype)
     if kind not in kinds:
-        raise NotImplementedError(
-            explain(
-                f"\"{op}\" not implemented for '{of(out.dtype).scalar_type}': use a dtype that is "
-                + " or ".join(_KINDS[k] for k in kinds)
-            )
+        raise not_implemented_error(
+            f"\"{op}\" not implemented for '{of(out.dtype).scalar_type}': use a dtype that is "
+            + " or ".join(_KINDS[k] for k in kinds)
         )
     flat = out.reshape(-1)
     return out, flat.view(out.real.dtype) if kind == "c" else flat

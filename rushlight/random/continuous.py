@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from rushlight.base.errors import explain
+from rushlight.base.errors import runtime_error
 from rushlight.random.blocks import DType, Shape, empty
 from rushlight.random.fma import fma64, narrow, near_halfway
 
@@ -26,7 +26,7 @@ def exponential(stream: Stream, shape: Shape, dtype: DType = np.float32, lambd: 
     array([3.5083263, 1.2303847], dtype=float32)
     """
     if not lambd > 0.0:
-        raise RuntimeError(explain(f"exponential_ expects lambda > 0.0, but found lambda={lambd}"))
+        raise runtime_error(f"exponential_ expects lambda > 0.0, but found lambda={lambd}")
     out, flat = empty("exponential_", shape, dtype, "f")
     u = -stream.uniform53(len(flat))
     if out.dtype != np.float32 or not 2.0**-99 < 1.0 / lambd < 2.0**99:
@@ -51,7 +51,7 @@ def cauchy(
     array([10.59773  ,  0.7647673], dtype=float32)
     """
     if not sigma > 0.0:
-        raise RuntimeError(explain(f"cauchy_ expects sigma > 0.0, but found sigma={sigma}"))
+        raise runtime_error(f"cauchy_ expects sigma > 0.0, but found sigma={sigma}")
     out, flat = empty("cauchy_", shape, dtype, "f")
     tangents = each(math.tan, math.pi * (stream.uniform53(len(flat)) - 0.5))
     flat[...] = narrow(fma64(tangents, sigma, median), out.dtype)
@@ -67,7 +67,7 @@ def geometric(stream: Stream, shape: Shape, p: float, dtype: DType = np.float32)
     array([1., 1., 3.], dtype=float32)
     """
     if not 0.0 < p < 1.0:
-        raise RuntimeError(explain(f"geometric_ expects p to be in (0, 1), but got p={p}"))
+        raise runtime_error(f"geometric_ expects p to be in (0, 1), but got p={p}")
     out, flat = empty("geometric_", shape, dtype, "fiu")
     counts = np.ceil(log64(stream.uniform53(len(flat))) / math.log(1.0 - p))
     flat[...] = narrow(counts, out.dtype) if out.dtype.kind not in "iu" else counts.astype(np.int64)
@@ -85,7 +85,7 @@ def log_normal(
     array([59.263416,  1.51156 ], dtype=float32)
     """
     if not std > 0.0:
-        raise RuntimeError(explain(f"log_normal_ expects std > 0.0, but found std={std}"))
+        raise runtime_error(f"log_normal_ expects std > 0.0, but found std={std}")
     out, flat = empty("log_normal_", shape, dtype, "f")
     exponents = fma64(standard(stream, len(flat)), std, mean)
     if out.dtype != np.float32 or len(flat) < GROUP:

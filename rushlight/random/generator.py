@@ -11,7 +11,7 @@ import numpy as np
 
 from rushlight.base.device import device as Device
 from rushlight.base.device import present
-from rushlight.base.errors import explain
+from rushlight.base.errors import runtime_error, type_error, value_error
 from rushlight.core.mode import mode
 from rushlight.core.tensor import Tensor, from_array
 
@@ -93,7 +93,7 @@ class Generator(Stream):
     @stream.setter
     def stream(self, name: str) -> None:
         if name not in STREAMS:
-            raise ValueError(explain(f"Generator.stream is one of {', '.join(map(repr, STREAMS))}, not {name!r}"))
+            raise value_error(f"Generator.stream is one of {', '.join(map(repr, STREAMS))}, not {name!r}")
         self.variant = name
 
     # -- seed and state ----------------------------------------------------------------------------
@@ -102,9 +102,9 @@ class Generator(Stream):
     def manual_seed(self, seed: int) -> Generator:
         """Seed the generator with an integer in [-2^63, 2^64), taken modulo 2^64. Returns the generator."""
         if isinstance(seed, bool) or not hasattr(seed, "__index__"):
-            raise RuntimeError(explain(f"manual_seed expected a long, but got {type(seed).__name__}: pass an integer"))
+            raise runtime_error(f"manual_seed expected a long, but got {type(seed).__name__}: pass an integer")
         if not -(2**63) <= int(seed) < 2**64:
-            raise ValueError(explain(f"Overflow when unpacking long long: the seed {seed} is outside of [-2^63, 2^64)"))
+            raise value_error(f"Overflow when unpacking long long: the seed {seed} is outside of [-2^63, 2^64)")
         told()
         self.restart(int(seed))
         return self
@@ -132,15 +132,11 @@ class Generator(Stream):
         state."""
         array = state._array if isinstance(state, Tensor) else np.asarray(state)
         if array.dtype != np.uint8:
-            raise TypeError(
-                explain(f"RNG state must be a torch.ByteTensor: got {array.dtype}, pass what get_state() returned")
-            )
+            raise type_error(f"RNG state must be a torch.ByteTensor: got {array.dtype}, pass what get_state() returned")
         if array.size != STATE_BYTES:
-            raise RuntimeError(
-                explain(
-                    f"Expected a CPUGeneratorImplState of size {STATE_BYTES} but found the input RNG state size to be "
-                    f"{array.size}: pass what get_state() returned"
-                )
+            raise runtime_error(
+                f"Expected a CPUGeneratorImplState of size {STATE_BYTES} but found the input RNG state size to be "
+                f"{array.size}: pass what get_state() returned"
             )
         told()
         self.restore(array)

@@ -7,7 +7,7 @@ from operator import index
 
 import numpy as np
 
-from rushlight.base.errors import explain
+from rushlight.base.errors import runtime_error, type_error
 from rushlight.random.blocks import DType, Shape, blocks, empty, kind_of
 from rushlight.random.choose_loop import Loop
 from rushlight.random.fma import narrow
@@ -50,7 +50,7 @@ def random_(stream: Stream, shape: Shape, dtype: DType = np.int64, low: int | No
     out, flat = empty("random_", shape, dtype, "iubf")
     kind, top = kind_of(out.dtype), top_integer(out.dtype)
     if low is None and kind == "u" and out.itemsize > 1 or kind == "u" and out.itemsize == 8:
-        raise TypeError(explain(f"random_ is not supported for dtype {out.dtype}: use randint with bounds"))
+        raise type_error(f"random_ is not supported for dtype {out.dtype}: use randint with bounds")
     if low == -(2**63) and out.dtype.name in ("int64", "float64", "float32", "bfloat16"):
         for block in blocks(flat):
             block[...] = as_dtype(stream.double_words(len(block)).view(np.int64), out.dtype)
@@ -100,11 +100,11 @@ def top_integer(dtype: np.dtype) -> int:
 def check_range(dtype: np.dtype, low: int, high: int) -> None:
     """RuntimeError unless low < high, and low and high - 1 lie in the dtype's range."""
     if low >= high:
-        raise RuntimeError(explain(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}"))
+        raise runtime_error(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
     least, most = ends(dtype)
     for name, bound in (("from", low), ("to - 1", high - 1)):
         if not least <= bound <= most:
-            raise RuntimeError(explain(f"{name} is out of bounds for {dtype}: {bound} is outside of [{least}, {most}]"))
+            raise runtime_error(f"{name} is out of bounds for {dtype}: {bound} is outside of [{least}, {most}]")
 
 
 @cache
@@ -125,11 +125,9 @@ def inner_range(low: int, high: int, dtype: np.dtype) -> tuple[int, int]:
     if last >= high:
         high = last - last_place(high - 1, dtype)
     if low >= high:
-        raise RuntimeError(
-            explain(
-                f"random_ expects 'from' casted to {dtype} to be less than 'to' casted to {dtype}, but got from={low} "
-                f">= to={high}"
-            )
+        raise runtime_error(
+            f"random_ expects 'from' casted to {dtype} to be less than 'to' casted to {dtype}, but got from={low} "
+            f">= to={high}"
         )
     return low, high
 
@@ -195,14 +193,12 @@ def check_count(n: int, dtype: np.dtype) -> None:
     """RuntimeError unless randperm can count n numbers in the dtype; TypeError if it has no numbers to count with."""
     kind = kind_of(dtype)
     if kind not in "iuf":
-        raise TypeError(explain(f"randperm is not supported for dtype {dtype}: use an integer or floating dtype"))
+        raise type_error(f"randperm is not supported for dtype {dtype}: use an integer or floating dtype")
     if n < 0:
-        raise RuntimeError(explain(f"randperm: n must be non-negative, but is {n}"))
+        raise runtime_error(f"randperm: n must be non-negative, but is {n}")
     if n - 1 > top_integer(dtype) and dtype.name != "bfloat16":  # whose permutation torch rounds
-        raise RuntimeError(
-            explain(f"randperm: n cannot be greater than {top_integer(dtype) + 1} for {dtype}, but is {n}: use int64")
+        raise runtime_error(
+            f"randperm: n cannot be greater than {top_integer(dtype) + 1} for {dtype}, but is {n}: use int64"
         )
     if n >= _LARGEST_PERMUTATION:
-        raise RuntimeError(
-            explain(f"randperm: n must be less than {_LARGEST_PERMUTATION}, but is {n}: permute blocks instead")
-        )
+        raise runtime_error(f"randperm: n must be less than {_LARGEST_PERMUTATION}, but is {n}: permute blocks instead")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rushlight.base.errors import explain
+from rushlight.base.errors import runtime_error
 from rushlight.base.intp import as_int64
 from rushlight.base.memory_format import room_like
 from rushlight.random.blocks import in_memory_order, kind_of
@@ -56,37 +56,31 @@ def _with_replacement(stream: Stream, weights: np.ndarray, n: int) -> np.ndarray
 
 def check(weights: np.ndarray, num_samples: int, replacement: bool) -> None:
     if kind_of(weights.dtype) != "f":
-        raise RuntimeError(
-            explain(
-                f"multinomial only supports floating-point dtypes for input, got: {weights.dtype}: convert the "
-                "weights to a floating dtype"
-            )
+        raise runtime_error(
+            f"multinomial only supports floating-point dtypes for input, got: {weights.dtype}: convert the "
+            "weights to a floating dtype"
         )
     if weights.ndim not in (1, 2):
-        raise RuntimeError(explain(f"multinomial: prob_dist must be 1 or 2 dim, got shape {weights.shape}"))
+        raise runtime_error(f"multinomial: prob_dist must be 1 or 2 dim, got shape {weights.shape}")
     categories = weights.shape[-1]
     if num_samples <= 0:
-        raise RuntimeError(explain(f"multinomial: cannot sample n_sample <= 0 samples, got {num_samples}"))
+        raise runtime_error(f"multinomial: cannot sample n_sample <= 0 samples, got {num_samples}")
     if not replacement and num_samples > categories:
-        raise RuntimeError(
-            explain(
-                f"multinomial: cannot sample n_sample > prob_dist.size(-1) samples without replacement: {num_samples} "
-                f"> {categories}; pass replacement=True or fewer samples"
-            )
+        raise runtime_error(
+            f"multinomial: cannot sample n_sample > prob_dist.size(-1) samples without replacement: {num_samples} "
+            f"> {categories}; pass replacement=True or fewer samples"
         )
     if categories > _MAX_CATEGORIES:
-        raise RuntimeError(explain(f"multinomial: number of categories cannot exceed 2^24, got {categories}"))
+        raise runtime_error(f"multinomial: number of categories cannot exceed 2^24, got {categories}")
     if weights.size and weights.itemsize > 2:  # four calls where all is well
         total, least, most = np.add.reduce(weights, -1), np.minimum.reduce, np.maximum.reduce
         if least(weights, None) >= 0 and least(total, None) > 0 and most(total, None) < np.inf:
             return
     if replacement and not np.isfinite(weights).all():
-        raise RuntimeError(
-            explain("invalid multinomial distribution (encountering probability entry = infinity or NaN)")
-        )
+        raise runtime_error("invalid multinomial distribution (encountering probability entry = infinity or NaN)")
     if replacement and not (weights >= 0).all():
-        raise RuntimeError(explain("invalid multinomial distribution (encountering probability entry < 0)"))
+        raise runtime_error("invalid multinomial distribution (encountering probability entry < 0)")
     if not ((weights >= 0) & np.isfinite(weights)).all():
-        raise RuntimeError(explain("multinomial: probability tensor contains either `inf`, `nan` or element < 0"))
+        raise runtime_error("multinomial: probability tensor contains either `inf`, `nan` or element < 0")
     if weights.size and not (weights.sum(-1) > 0).all() or not categories:
-        raise RuntimeError(explain("multinomial: invalid multinomial distribution (sum of probabilities <= 0)"))
+        raise runtime_error("multinomial: invalid multinomial distribution (sum of probabilities <= 0)")

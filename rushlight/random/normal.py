@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from rushlight.base.errors import explain
+from rushlight.base.errors import runtime_error
 from rushlight.random.blocks import DType, Shape, blocks, empty
 from rushlight.random.choose_loop import Loop
 from rushlight.random.fma import fma32, fma64, narrow
@@ -42,7 +42,7 @@ def normal(
     array([ 1.5409961, -0.2934289], dtype=float32)
     """
     if not std >= 0.0:
-        raise RuntimeError(explain(f"normal expects std >= 0.0, but found std {std:g}"))
+        raise runtime_error(f"normal expects std >= 0.0, but found std {std:g}")
     out, parts = empty("normal", shape, dtype, "fc")
     if parts.dtype != out.dtype:
         std = std / math.sqrt(2.0)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 
 from rushlight.base.dtypes import of
-from rushlight.base.errors import explain
+from rushlight.base.errors import not_implemented_error, runtime_error, type_error
 from rushlight.random.blocks import kind_of
 from rushlight.random.choose_loop import Loop
 from rushlight.random.fma import narrow
@@ -28,11 +28,11 @@ _LOOPS = {one: Loop(one.__name__, cost=20, libm=True) for one in (poisson_one, b
 def check(op: str, values: np.ndarray, good: np.ndarray, wanted: str, half: bool = False) -> None:
     """NotImplementedError unless the dtype is floating (16 bits only if `half`); RuntimeError unless all are `good`."""
     if kind_of(values.dtype) != "f" or (values.itemsize < 4 and not half):
-        raise NotImplementedError(
-            explain(f"\"{op}\" not implemented for '{of(values.dtype).scalar_type}': convert to float32 or float64")
+        raise not_implemented_error(
+            f"\"{op}\" not implemented for '{of(values.dtype).scalar_type}': convert to float32 or float64"
         )
     if not good.all():
-        raise RuntimeError(explain(f"{op} needs {wanted}, got {values[~good].ravel()[0]}"))
+        raise runtime_error(f"{op} needs {wanted}, got {values[~good].ravel()[0]}")
 
 
 def _sampled(stream: Stream, one: Callable, x: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -93,9 +93,7 @@ def binomial(stream: Stream, count: np.ndarray, p: np.ndarray) -> np.ndarray:
     array([ 7., 51.])
     """
     if p.dtype != count.dtype:
-        raise TypeError(
-            explain(f"binomial: count is {count.dtype} and p is {p.dtype}: convert one to the other's dtype")
-        )
+        raise type_error(f"binomial: count is {count.dtype} and p is {p.dtype}: convert one to the other's dtype")
     check("binomial", count, (count >= 0) & np.isfinite(count), "counts that are finite and non-negative")
     check("binomial", p, (p >= 0) & (p <= 1), "probabilities in [0, 1]")
     trials, chances = (np.broadcast_to(a, count.shape).astype(np.float64) for a in (count, p))
@@ -127,7 +125,7 @@ def dirichlet(stream: Stream, alpha: np.ndarray) -> np.ndarray:
     array([0.83490015, 0.13168619, 0.03341366])
     """
     if alpha.ndim == 0:
-        raise RuntimeError(explain("dirichlet: alpha needs a dimension, of an element per category; got a 0-d array"))
+        raise runtime_error("dirichlet: alpha needs a dimension, of an element per category; got a 0-d array")
     gammas = standard_gamma(stream, alpha.astype(np.float64))
     shares = (gammas / gammas.sum(-1, keepdims=True)).astype(alpha.dtype)
     limits = np.finfo(alpha.dtype)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from rushlight.base.errors import explain
+from rushlight.base.errors import runtime_error
 from rushlight.random.choose_loop import Loop
 
 WORDS = 624  # words in a block of the twister
@@ -196,9 +196,7 @@ class Stream:
         left, following = int(record["left"]), int(record["next"])
         fresh = left == 1 and following == 0
         if record["seeded"] != 1 or not (fresh or 0 <= following == WORDS + 1 - left <= WORDS):
-            raise RuntimeError(
-                explain("Invalid mt19937 state: pass what get_state() or get_rng_state() returned, unchanged")
-            )
+            raise runtime_error("Invalid mt19937 state: pass what get_state() or get_rng_state() returned, unchanged")
         self.restart(int(record["seed"]))
         self._twister = self._twister or unseeded_twister()
         self._twister.state = {

@@ -6,7 +6,7 @@ from functools import cache
 
 import numpy as np
 
-from rushlight.base.errors import explain
+from rushlight.base.errors import runtime_error
 from rushlight.random.blocks import DType, Shape, blocks, empty
 from rushlight.random.choose_loop import Loop
 from rushlight.random.fma import fma32, fma64, narrow
@@ -62,19 +62,13 @@ def check_bounds(dtype: np.dtype, low: float, high: float) -> None:
         return
     for name, bound in (("from", low), ("to", high)):
         if not abs(bound) <= limit:
-            raise RuntimeError(
-                explain(f"{name} is out of bounds for {dtype}: {bound} is outside of [{-limit}, {limit}]")
-            )
+            raise runtime_error(f"{name} is out of bounds for {dtype}: {bound} is outside of [{-limit}, {limit}]")
     if low > high:
-        raise RuntimeError(
-            explain(f"uniform_ expects to return a [from, to) range, but found from={low:g} > to={high:g}")
-        )
+        raise runtime_error(f"uniform_ expects to return a [from, to) range, but found from={low:g} > to={high:g}")
     if high - low > limit:
-        raise RuntimeError(
-            explain(
-                f"uniform_ expects to-from <= {limit}, the largest {dtype}, but found to={high} and from={low} which "
-                "result in to-from to exceed the limit: draw from [0, 1) and scale it"
-            )
+        raise runtime_error(
+            f"uniform_ expects to-from <= {limit}, the largest {dtype}, but found to={high} and from={low} which "
+            "result in to-from to exceed the limit: draw from [0, 1) and scale it"
         )
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from rushlight.base.errors import explain, warn
+from rushlight.base.errors import explain, value_error, warn
 from rushlight.loops.background import background
 from rushlight.recording import checkpoint
 from rushlight.recording.generators import random_states, set_random_states
@@ -126,16 +126,14 @@ def record(
     """
     place = Path(folder)
     if every < 1:
-        raise ValueError(explain(f"every={every} is below 1", "every=100: each 100th step"))
+        raise value_error(f"every={every} is below 1", "every=100: each 100th step")
     recording = Recording(place, loader, every, epochs, objects)
     place.mkdir(parents=True, exist_ok=True)
     known = checkpoint.steps_in(place)
     if known and not resume:
-        raise ValueError(
-            explain(
-                f"{place} has a recording up to step {known[-1]}",
-                "use another folder, or resume=True to go on, or rushlight.replay(folder, ...)",
-            )
+        raise value_error(
+            f"{place} has a recording up to step {known[-1]}",
+            "use another folder, or resume=True to go on, or rushlight.replay(folder, ...)",
         )
     if known:
         warn_of_persistent_workers(loader)
@@ -193,7 +191,7 @@ def replay(
         try:
             body(next(steps)[1])
         except StopIteration:
-            raise ValueError(explain(f"the loader ends at step {steps.step}, before {step}", "raise epochs=")) from None
+            raise value_error(f"the loader ends at step {steps.step}, before {step}", "raise epochs=") from None
     return steps
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from rushlight.base.errors import explain
+from rushlight.base.errors import type_error, value_error
 from rushlight.core.tensor import Tensor
 from rushlight.nn.module import Module
 from rushlight.optim.optimizer import Optimizer
@@ -30,17 +30,13 @@ def read(folder: Path, step: int | None) -> dict[str, Any]:
     """The last checkpoint at or before a step, or of all. ValueError if there is none."""
     found = [s for s in steps_in(folder) if step is None or s <= step]
     if not found:
-        raise ValueError(
-            explain(
-                f"no checkpoint at or before step {step} in {folder}"
-                if step is not None
-                else f"no checkpoint in {folder}",
-                "write them by rushlight.record(folder, loader, ...)",
-            )
+        raise value_error(
+            f"no checkpoint at or before step {step} in {folder}" if step is not None else f"no checkpoint in {folder}",
+            "write them by rushlight.record(folder, loader, ...)",
         )
     content = load(folder / NAME.format(found[-1]))
     if content.get("format") != FORMAT:
-        raise ValueError(explain(f"{folder} has format {content.get('format')}, not {FORMAT}"))
+        raise value_error(f"{folder} has format {content.get('format')}, not {FORMAT}")
     return content
 
 
@@ -51,11 +47,9 @@ def check_objects(objects: dict[str, Any]) -> None:
     """TypeError unless all have a state."""
     for name, thing in objects.items():
         if not (hasattr(thing, "state_dict") and hasattr(thing, "load_state_dict")):
-            raise TypeError(
-                explain(
-                    f"{name}, of type {type(thing).__name__}, has no state_dict() and load_state_dict()",
-                    "give modules, optimizers, schedulers, or an object with both methods",
-                )
+            raise type_error(
+                f"{name}, of type {type(thing).__name__}, has no state_dict() and load_state_dict()",
+                "give modules, optimizers, schedulers, or an object with both methods",
             )
 
 
@@ -87,12 +81,10 @@ def states(objects: dict[str, Any]) -> dict[str, Any]:
 def set_states(content: dict[str, Any], objects: dict[str, Any]) -> None:
     """Give the objects the recorded states. ValueError, and no change, for other names."""
     if content["objects"].keys() != objects.keys():
-        raise ValueError(
-            explain(
-                f"the recording has {', '.join(sorted(content['objects'])) or 'no objects'}, but "
-                f"{', '.join(sorted(objects)) or 'none'} were given",
-                "give the same objects under the same names as to rushlight.record",
-            )
+        raise value_error(
+            f"the recording has {', '.join(sorted(content['objects'])) or 'no objects'}, but "
+            f"{', '.join(sorted(objects)) or 'none'} were given",
+            "give the same objects under the same names as to rushlight.record",
         )
     for name, thing in objects.items():
         thing.load_state_dict(content["objects"][name])

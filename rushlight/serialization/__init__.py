@@ -20,7 +20,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Any
 
-from rushlight.base.errors import explain
+from rushlight.base.errors import explain, not_implemented_error, runtime_error, type_error, value_error
 from rushlight.base.missing_names import tell as _tell
 from rushlight.core.build import MORE
 from rushlight.ops.tensor.storage_classes import TypedStorage
@@ -79,7 +79,7 @@ def save(
     tensor([0, 1, 2])
     """
     if pickle_module is not pickle:
-        raise NotImplementedError(explain("save supports only Python's pickle: omit pickle_module"))
+        raise not_implemented_error("save supports only Python's pickle: omit pickle_module")
     if isinstance(f, (str, os.PathLike)) and os.fspath(f).endswith(SUFFIX):
         return save_file(obj, f)
     pickler = pickled(obj, not _use_new_zipfile_serialization)
@@ -91,7 +91,7 @@ def save(
         if hasattr(f, "flush"):  # flush, since an open file can also be read by its name
             f.flush()
     else:
-        raise TypeError(explain(f"save(): f must be a path or a binary file open for writing, not {type(f).__name__}"))
+        raise type_error(f"save(): f must be a path or a binary file open for writing, not {type(f).__name__}")
 
 
 def pickled(obj: Any, legacy: bool = False) -> Pickler:
@@ -139,7 +139,7 @@ def load(
     {'a': tensor([0.])}
     """
     if pickle_module not in (None, pickle):
-        raise NotImplementedError(explain("load supports only Python's pickle: omit pickle_module"))
+        raise not_implemented_error("load supports only Python's pickle: omit pickle_module")
     check_location(map_location)
     unpickler = AnyUnpickler if weights_only is False else WeightsUnpickler
     if isinstance(f, (str, os.PathLike)):
@@ -148,7 +148,7 @@ def load(
                 return load_file(f)
             return read(file, os.fspath(f), unpickler, bool(mmap))
     if mmap:
-        raise ValueError(explain("f must be a file path in order to use the mmap argument"))
+        raise value_error("f must be a file path in order to use the mmap argument")
     if not (hasattr(f, "read") and hasattr(f, "seek") and hasattr(f, "tell")):
         raise AttributeError(
             f"load(): f must be a path or a binary file that can seek, not {type(f).__name__}: read it into "
@@ -169,7 +169,7 @@ def check_location(location: Any) -> None:
     if location is None or callable(location) or isinstance(location, dict):
         return
     if str(location).partition(":")[0] != "cpu":
-        raise RuntimeError(explain(f"map_location={str(location)!r}: the only device of rushlight is 'cpu'"))
+        raise runtime_error(f"map_location={str(location)!r}: the only device of rushlight is 'cpu'")
 
 
 def read(file: IO[bytes], name: str, unpickler: Callable[..., Any], mapped: bool) -> Any:
@@ -182,17 +182,15 @@ def read(file: IO[bytes], name: str, unpickler: Callable[..., Any], mapped: bool
     if not start:
         raise EOFError(f"{name} is empty" + (", or at its end: file.seek(0) first" if where else ""))
     if legacy.is_tar(start):
-        raise RuntimeError(
-            explain(
-                f"{name} is of a torch before 0.1.10, in a tar format that rushlight does not read: load it in torch "
-                "and torch.save it again"
-            )
+        raise runtime_error(
+            f"{name} is of a torch before 0.1.10, in a tar format that rushlight does not read: load it in torch "
+            "and torch.save it again"
         )
     if not legacy.is_pickle(start):
         hint = ": it looks like safetensors; give load() its path" if start[8:9] == b"{" else ""
-        raise RuntimeError(explain(f"{name} is not a file that torch.save wrote" + hint))
+        raise runtime_error(f"{name} is not a file that torch.save wrote" + hint)
     if mapped:
-        raise RuntimeError(explain("mmap can only be used with files saved in torch's zip format: torch.save it again"))
+        raise runtime_error("mmap can only be used with files saved in torch's zip format: torch.save it again")
     return LegacyReader(file, name, unpickler).load(where)
 
 
@@ -200,9 +198,9 @@ def checked_id(pid: Any) -> tuple[StorageType, str, int]:
     """The type, key and number of elements in a persistent id of a zip file."""
     kind, type, key, _, elements = pid
     if kind.__class__ is not str or kind != "storage" or not isinstance(type, StorageType):
-        raise ValueError(explain("an unknown persistent id"))
+        raise value_error("an unknown persistent id")
     if not isinstance(key, str) or not isinstance(elements, int) or elements < 0:
-        raise ValueError(explain("a storage has a name and 0 or more elements"))
+        raise value_error("a storage has a name and 0 or more elements")
     return type, key, elements
 
 

@@ -12,7 +12,7 @@ from typing import IO, Any
 import numpy as np
 
 from rushlight.base.dtypes import dtype
-from rushlight.base.errors import explain
+from rushlight.base.errors import runtime_error
 
 ALIGNMENT = 64
 # header of a record: length of the name, length of the extra field
@@ -115,13 +115,11 @@ class Reader:
             if name not in RECORDS and not name.startswith("data/"):
                 self._start(info)
         if "data.pkl" not in self.infos:
-            raise RuntimeError(explain(f"{name} is a zip file, but not one that torch.save wrote: it has no data.pkl"))
+            raise runtime_error(f"{name} is a zip file, but not one that torch.save wrote: it has no data.pkl")
         if "constants.pkl" in self.infos:
-            raise RuntimeError(
-                explain(
-                    f"{name} holds a TorchScript program, which rushlight cannot run: in torch, torch.jit.load it and "
-                    "torch.save its state_dict()"
-                )
+            raise runtime_error(
+                f"{name} holds a TorchScript program, which rushlight cannot run: in torch, torch.jit.load it and "
+                "torch.save its state_dict()"
             )
         order = bytes(self.read("byteorder")) if "byteorder" in self.infos else b"little"
         self.swapped = order == b"big"
@@ -186,11 +184,9 @@ class Reader:
 def swap(memory: np.ndarray, dtype: dtype | None) -> np.ndarray:
     """Swap the byte order of each number, and of each part of a complex number."""
     if dtype is None:
-        raise RuntimeError(
-            explain(
-                "the file is of a machine of the other byte order, and holds memory of unknown dtype: save it there "
-                "without uint16, uint32 and uint64 tensors"
-            )
+        raise runtime_error(
+            "the file is of a machine of the other byte order, and holds memory of unknown dtype: save it there "
+            "without uint16, uint32 and uint64 tensors"
         )
     return memory.reshape(-1, dtype.to_real().itemsize)[:, ::-1].reshape(-1)
 

@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, cast
 
-from rushlight.base.errors import explain
+from rushlight.base.errors import runtime_error
 
 try:
     import fcntl
@@ -32,7 +32,7 @@ def replacing_path(filename: str | os.PathLike) -> Iterator[Path]:
     """
     path = Path(os.path.realpath(filename))
     if not path.parent.is_dir():
-        raise RuntimeError(explain(f"Parent directory {path.parent} does not exist: create it first"))
+        raise runtime_error(f"Parent directory {path.parent} does not exist: create it first")
     if path.exists() and not stat.S_ISREG(path.stat().st_mode):
         yield path
         return

@@ -9,7 +9,7 @@ from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from typing import Any
 from urllib.parse import urlparse
 
-from rushlight.base.errors import explain
+from rushlight.base.errors import explain, not_implemented_error, runtime_error, value_error
 from rushlight.serialization import load as load_file
 
 __all__ = ["download_url_to_file", "get_dir", "load", "load_state_dict_from_url", "set_dir"]
@@ -75,13 +75,11 @@ def load(
     tensor([2., 2.])
     """
     if source not in ("github", "local"):
-        raise ValueError(explain(f'Unknown source: "{source}". Allowed values: "github" | "local".'))
+        raise value_error(f'Unknown source: "{source}". Allowed values: "github" | "local".')
     if source == "github":
-        raise NotImplementedError(
-            explain(
-                f"torch.hub.load({repo_or_dir!r}, {model!r}) runs code from the network",
-                "clone the repository and pass source='local', or load its weights with torch.load",
-            )
+        raise not_implemented_error(
+            f"torch.hub.load({repo_or_dir!r}, {model!r}) runs code from the network",
+            "clone the repository and pass source='local', or load its weights with torch.load",
         )
     made = entry(os.path.expanduser(repo_or_dir), model)
     return made(*args, **kwargs)
@@ -101,10 +99,10 @@ def entry(folder: str, name: str) -> Any:
         sys.path.remove(folder)
     for needed in getattr(module, "dependencies", ()):
         if find_spec(needed) is None:
-            raise RuntimeError(explain(f"Missing dependencies: {needed}", f"pip install {needed}"))
+            raise runtime_error(f"Missing dependencies: {needed}", f"pip install {needed}")
     found = getattr(module, name, None)
     if not callable(found):
-        raise RuntimeError(explain(f"Cannot find callable {name} in hubconf", file=path))
+        raise runtime_error(f"Cannot find callable {name} in hubconf", file=path)
     return found
 
 

@@ -9,7 +9,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from rushlight.base.errors import explain
+from rushlight.base.errors import runtime_error, value_error
 from rushlight.serialization.name_map import StorageType
 
 from .archive import Damaged, fill, swap
@@ -50,11 +50,9 @@ class LegacyReader:
         self.file.seek(start)
         magic, protocol, info = (self.unpickle() for _ in range(3))
         if magic != MAGIC or protocol != PROTOCOL:
-            raise RuntimeError(
-                explain(
-                    f"{self.name} is not a file that torch.save wrote: it holds another pickle. Load it with the "
-                    "module pickle if you trust it"
-                )
+            raise runtime_error(
+                f"{self.name} is not a file that torch.save wrote: it holds another pickle. Load it with the "
+                "module pickle if you trust it"
             )
         little = not isinstance(info, dict) or info.get("little_endian", True)
         begin = self.file.tell()
@@ -83,9 +81,9 @@ class LegacyReader:
             return pid[1]  # a class with its source text, which is ignored
         kind, type, key, _, elements, view = pid
         if kind.__class__ is not str or kind != "storage" or not isinstance(type, StorageType):
-            raise ValueError(explain("an unknown persistent id"))
+            raise value_error("an unknown persistent id")
         if not isinstance(key, str) or not isinstance(elements, int):
-            raise ValueError(explain("a storage has a name and a number of elements"))
+            raise value_error("a storage has a name and a number of elements")
         item = type.itemsize
         if key not in self.memories:
             if not 0 <= elements * item <= self.bytes_left:
@@ -96,7 +94,7 @@ class LegacyReader:
         if view is not None:
             _, offset, length = view
             if not 0 <= offset <= offset + length <= len(memory) // item:
-                raise ValueError(explain("a view of a storage reaches outside the storage"))
+                raise value_error("a view of a storage reaches outside the storage")
             memory = memory[offset * item : (offset + length) * item]
         return storage_on(memory, type)
 

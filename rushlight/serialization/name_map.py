@@ -10,7 +10,7 @@ from typing import Any
 
 from rushlight.base import dtypes, shown_names
 from rushlight.base.device import device
-from rushlight.base.errors import explain
+from rushlight.base.errors import not_implemented_error, value_error
 from rushlight.base.public_function import private
 from rushlight.base.size import Size
 from rushlight.core.tensor import Tensor
@@ -31,7 +31,7 @@ class Name:
 
     def __call__(self, *args: Any) -> None:
         """Never called: pickle requires a callable for writing a call."""
-        raise NotImplementedError(explain(f"{self.module}.{self.name} is a name, to be written"))
+        raise not_implemented_error(f"{self.module}.{self.name} is a name, to be written")
 
 
 class StorageType:
@@ -94,7 +94,7 @@ def parameter_class() -> type[Tensor]:
 def encode(text: str, encoding: str = "latin1") -> bytes:
     """Bytes from text: pickles before protocol 3 write bytes as a call of this function."""
     if not isinstance(text, str) or encoding != "latin1":
-        raise ValueError(explain(f"bytes are written as text in latin1, not as {type(text).__name__} in {encoding!r}"))
+        raise value_error(f"bytes are written as text in latin1, not as {type(text).__name__} in {encoding!r}")
     return text.encode(encoding)
 
 
@@ -103,7 +103,7 @@ def make_bytearray(content: Any = b"", encoding: str = "latin1") -> bytearray:
     if isinstance(content, str):
         content = encode(content, encoding)
     if not isinstance(content, (bytes, list)):
-        raise ValueError(explain(f"a bytearray is written as bytes, not as {type(content).__name__}"))
+        raise value_error(f"a bytearray is written as bytes, not as {type(content).__name__}")
     return bytearray(content)
 
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from rushlight.base.errors import explain, first_line
+from rushlight.base.errors import first_line, type_error, value_error
 from rushlight.core.tensor import Tensor, from_array
 from rushlight.serialization.atomic_write import replacing
 
@@ -32,12 +32,10 @@ def save_npz(tensors: Mapping[str, Tensor], filename: str | os.PathLike, compres
     """
     for name, tensor in tensors.items():
         if tensor._array.dtype.kind == "V":
-            raise TypeError(
-                explain(
-                    f"save_npz: NumPy has no {tensor.dtype}",
-                    "save tensor.float(), or use a .pt or .safetensors file",
-                    tensor=name,
-                )
+            raise type_error(
+                f"save_npz: NumPy has no {tensor.dtype}",
+                "save tensor.float(), or use a .pt or .safetensors file",
+                tensor=name,
             )
     method = zipfile.ZIP_DEFLATED if compressed else zipfile.ZIP_STORED
     with replacing(filename) as file, zipfile.ZipFile(file, "w", method) as archive:
@@ -83,10 +81,10 @@ def parsed(record: np.ndarray) -> np.ndarray:
     header = io.BytesIO(record[:MAX_HEADER_BYTES].tobytes())
     version = np.lib.format.read_magic(header)
     if version not in HEADERS:
-        raise ValueError(explain(f"an array in version {version} of the format"))
+        raise value_error(f"an array in version {version} of the format")
     shape, fortran, dtype = HEADERS[version](header)
     content = record[header.tell() :]
     if dtype.hasobject or math.prod(shape) * dtype.itemsize != len(content):
-        raise ValueError(explain(f"an array of shape {shape} and {dtype} in {len(content)} bytes"))
+        raise value_error(f"an array of shape {shape} and {dtype} in {len(content)} bytes")
     array = np.ndarray(shape, dtype, content, order="F" if fortran else "C")
     return np.require(array, dtype.newbyteorder("="), ["C", "A", "W"])

@@ -13,7 +13,7 @@ import numpy as np
 from rushlight.base import dtypes, shown_names
 from rushlight.base.array_memory import address, extent
 from rushlight.base.device import Layout, device, sparse_bsr, sparse_csr, strided
-from rushlight.base.errors import explain
+from rushlight.base.errors import runtime_error
 from rushlight.base.public_function import private
 from rushlight.base.size import Size
 from rushlight.core.tensor import Tensor, from_array
@@ -158,11 +158,9 @@ class Pickler(PurePickler):
         low, high = self.first.used[place] if self.first and place in self.first.used else (0, len(owner))
         memory = self.memories.setdefault(place, SharedMemory(owner[low:high], str(len(self.memories)), dtype))
         if memory.dtype is not dtype:
-            raise RuntimeError(
-                explain(
-                    "Cannot save multiple tensors or storages that view the same data as different types: "
-                    f"{memory.dtype} and {dtype}: save a .clone() of one of them"
-                )
+            raise runtime_error(
+                "Cannot save multiple tensors or storages that view the same data as different types: "
+                f"{memory.dtype} and {dtype}: save a .clone() of one of them"
             )
         item = array.itemsize
         return memory, (start - low) // item, tuple(s // item for s in array.strides)

@@ -10,7 +10,7 @@ import numpy as np
 from rushlight.base import dtypes
 from rushlight.base.array_memory import owner
 from rushlight.base.device import device, sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, sparse_csr, strided
-from rushlight.base.errors import explain
+from rushlight.base.errors import value_error
 from rushlight.base.size import Size
 from rushlight.core.tensor import Tensor
 from rushlight.ops.meta.meta_tensors import Meta
@@ -30,9 +30,9 @@ def check_sizes(size: Any, stride: Any) -> None:
     """ValueError if these are not the sizes and strides of a tensor: ints of 0 or more."""
     for numbers in (size, stride):
         if not isinstance(numbers, (tuple, list)) or not all(isinstance(n, int) and n >= 0 for n in numbers):
-            raise ValueError(explain("a tensor has sizes and strides of 0 or more"))
+            raise value_error("a tensor has sizes and strides of 0 or more")
     if len(size) != len(stride):
-        raise ValueError(explain(f"a tensor of {len(size)} sizes and {len(stride)} strides cannot be"))
+        raise value_error(f"a tensor of {len(size)} sizes and {len(stride)} strides cannot be")
 
 
 def check_elements(*tensors: Tensor) -> None:
@@ -40,7 +40,7 @@ def check_elements(*tensors: Tensor) -> None:
     for tensor in tensors:
         array = tensor._array
         if array.nbytes > MAX_EXPANDED_BYTES and array.nbytes > owner(array).nbytes:
-            raise ValueError(explain("a sparse tensor has more elements than its memory holds"))
+            raise value_error("a sparse tensor has more elements than its memory holds")
 
 
 def tensor_on(
@@ -55,10 +55,10 @@ def tensor_on(
     """A tensor on the storage's memory; offset and strides in elements. ValueError if it reaches outside the
     storage."""
     if not isinstance(storage, TypedStorage):
-        raise ValueError(explain(f"a tensor needs a storage, not a {type(storage).__name__}"))
+        raise value_error(f"a tensor needs a storage, not a {type(storage).__name__}")
     check_sizes(size, stride)
     if not isinstance(offset, int) or offset < 0:
-        raise ValueError(explain("a tensor has an offset of 0 or more"))
+        raise value_error("a tensor has an offset of 0 or more")
     item = dtype.itemsize
     strides = tuple(s * item for s in stride)
     array = np.ndarray(tuple(size), dtype.numpy, storage.untyped().cells, offset * item, strides)
@@ -84,7 +84,7 @@ def rebuild_tensor_v2(
 ) -> Tensor:
     """A tensor of the storage's own dtype."""
     if not isinstance(storage, TypedStorage):
-        raise ValueError(explain(f"a tensor needs a storage, not a {type(storage).__name__}"))
+        raise value_error(f"a tensor needs a storage, not a {type(storage).__name__}")
     return tensor_on(storage, storage.dtype, storage_offset, size, stride, requires_grad, metadata)
 
 
@@ -105,7 +105,7 @@ def rebuild_tensor_v3(
 def rebuild_meta_tensor(dtype: dtypes.dtype, size: Sequence[int], stride: Sequence[int], requires_grad: bool) -> Tensor:
     """A tensor on the device "meta", without elements."""
     if not isinstance(dtype, dtypes.dtype):
-        raise ValueError(explain(f"a tensor has a dtype, not a {type(dtype).__name__}"))
+        raise value_error(f"a tensor has a dtype, not a {type(dtype).__name__}")
     check_sizes(size, stride)
     array: Any = Meta(tuple(size), dtype.numpy, tuple(step * dtype.itemsize for step in stride))
     return rebuild(Tensor, array, bool(requires_grad), None, {})
@@ -135,7 +135,7 @@ def rebuild_sparse_tensor(kind: Any, parts: Sequence[Any]) -> Tensor:
 def rebuild_from_type_v2(function: Callable[..., Tensor], type: type, args: tuple, state: Any) -> Tensor:
     """A tensor with attributes, or of a subclass."""
     if function not in TENSOR_MAKERS:
-        raise ValueError(explain("only tensors are rebuilt with a type"))
+        raise value_error("only tensors are rebuilt with a type")
     made = function(*args)
     attributes = state if isinstance(state, Mapping) else {}
     if type is Tensor or not issubclass(type, Tensor):
@@ -161,7 +161,7 @@ def layout(name: str) -> Any:
         "torch.sparse_bsc": sparse_bsc,
     }.get(name)
     if not found:
-        raise ValueError(explain("the file refers to a layout that is not supported"))
+        raise value_error("the file refers to a layout that is not supported")
     return found
 
 

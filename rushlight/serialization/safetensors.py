@@ -18,7 +18,7 @@ import numpy as np
 
 from rushlight.base import dtypes
 from rushlight.base.dtypes import of
-from rushlight.base.errors import explain
+from rushlight.base.errors import runtime_error, value_error
 from rushlight.core.tensor import Tensor, from_array
 from rushlight.serialization.atomic_write import replacing
 
@@ -140,7 +140,7 @@ def in_order(arrays: Mapping[str, np.ndarray]) -> list[str]:
     """The names, in the package's order: by dtype, largest elements first, then by name."""
     for name, array in arrays.items():
         if of(array.dtype) not in TYPES:
-            raise RuntimeError(explain(f"the tensor {name!r} is {of(array.dtype)}, which the format lacks"))
+            raise runtime_error(f"the tensor {name!r} is {of(array.dtype)}, which the format lacks")
     ranks = {dtype: rank for rank, dtype in enumerate(TYPES)}
     return sorted(arrays, key=lambda name: (ranks[of(arrays[name].dtype)], name.encode()))
 
@@ -171,38 +171,30 @@ def save(tensors: Mapping[str, Tensor], metadata: Mapping[str, str] | None = Non
 def checked(tensors: Any) -> dict[str, Any]:
     """{name: array} of {name: tensor}, checked; with the error messages of safetensors."""
     if not isinstance(tensors, Mapping):
-        raise ValueError(
-            explain(
-                f"Expected a dict of [str, torch.Tensor] but received {type(tensors)}",
-                "save model.state_dict(), or use a name that ends in .pt for other objects",
-            )
+        raise value_error(
+            f"Expected a dict of [str, torch.Tensor] but received {type(tensors)}",
+            "save model.state_dict(), or use a name that ends in .pt for other objects",
         )
     memories: dict[int, list[str]] = {}
     for name, tensor in tensors.items():
         if not isinstance(tensor, Tensor) or not isinstance(name, str):
-            raise ValueError(
-                explain(
-                    f"Key `{name}` is invalid, expected torch.Tensor but received {type(tensor)}",
-                    "a safetensors file contains a flat dict of tensors; use a .pt file for other objects",
-                )
+            raise value_error(
+                f"Key `{name}` is invalid, expected torch.Tensor but received {type(tensor)}",
+                "a safetensors file contains a flat dict of tensors; use a .pt file for other objects",
             )
         if not tensor._array.flags.c_contiguous:
-            raise ValueError(
-                explain(
-                    f"You are trying to save a non contiguous tensor: `{name}` which is not allowed.",
-                    "save tensor.contiguous()",
-                )
+            raise value_error(
+                f"You are trying to save a non contiguous tensor: `{name}` which is not allowed.",
+                "save tensor.contiguous()",
             )
         if tensor._array.size:
             memories.setdefault(owner(tensor._array), []).append(name)
     shared = [set(names) for names in memories.values() if len(names) > 1]
     if shared:
-        raise RuntimeError(
-            explain(
-                "Some tensors share memory, this will lead to duplicate memory on disk and potential differences "
-                f"when loading them again: {shared}.",
-                "save one of them only, or a .clone() of the others, or use a .pt file",
-            )
+        raise runtime_error(
+            "Some tensors share memory, this will lead to duplicate memory on disk and potential differences "
+            f"when loading them again: {shared}.",
+            "save one of them only, or a .clone() of the others, or use a .pt file",
         )
     return {name: tensor._array for name, tensor in tensors.items()}
 
@@ -225,4 +217,4 @@ def _clear(package: Any, name: str) -> Iterator[None]:
             raise Damaged(
                 f"{name} is damaged, or not a safetensors file: {text}. Copy or download it again, or save it anew"
             ) from error
-        raise RuntimeError(explain(f"{name}: {text}")) from error
+        raise runtime_error(f"{name}: {text}") from error

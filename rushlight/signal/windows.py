@@ -14,7 +14,7 @@ import numpy as np
 
 from rushlight.base import dtypes
 from rushlight.base.device import strided
-from rushlight.base.errors import explain
+from rushlight.base.errors import type_error, value_error
 from rushlight.core.tensor import Tensor
 from rushlight.creation.factories import made
 from rushlight.ops.signal.window_functions import BLACKMAN, HAMMING, HANN, NUTTALL, bessel, cosines, sampled, triangle
@@ -30,11 +30,11 @@ def window(
 ) -> Tensor:
     M, kind = index(M), dtypes.or_default(dtype)
     if M < 0:
-        raise ValueError(explain(f"{name} requires non-negative window length, got M={M}"))
+        raise value_error(f"{name} requires non-negative window length, got M={M}")
     if layout not in (None, strided):
-        raise ValueError(explain(f"{name} is implemented for strided tensors only, got: {layout}"))
+        raise value_error(f"{name} is implemented for strided tensors only, got: {layout}")
     if kind not in (dtypes.float32, dtypes.float64):
-        raise ValueError(explain(f"{name} expects float32 or float64 dtypes, got: {kind}", "convert what comes out"))
+        raise value_error(f"{name} expects float32 or float64 dtypes, got: {kind}", "convert what comes out")
     return made(weights(M), kind, requires_grad, device)
 
 
@@ -77,10 +77,10 @@ def general_cosine(
     tensor([0.0000, 0.5000, 1.0000, 0.5000, 0.0000])
     """
     if not isinstance(a, Iterable):
-        raise TypeError(explain("Coefficients must be a list/tuple", a=a))
+        raise type_error("Coefficients must be a list/tuple", a=a)
     a = tuple(a)
     if not a:
-        raise ValueError(explain("Coefficients cannot be empty"))
+        raise value_error("Coefficients cannot be empty")
     return window(
         "general_cosine",
         partial(sampled, partial(cosines, a=a), symmetric=sym),
@@ -223,7 +223,7 @@ def gaussian(
     tensor([0.6065, 1.0000, 0.6065])
     """
     if std <= 0:
-        raise ValueError(explain(f"Standard deviation must be positive, got: {std} instead."))
+        raise value_error(f"Standard deviation must be positive, got: {std} instead.")
     return window(
         "gaussian",
         lambda M: np.exp(-0.5 * ((np.arange(M) - last(M, sym) / 2) / std) ** 2),
@@ -254,9 +254,9 @@ def exponential(
     tensor([0.3679, 1.0000, 0.3679])
     """
     if tau <= 0:
-        raise ValueError(explain(f"Tau must be positive, got: {tau} instead."))
+        raise value_error(f"Tau must be positive, got: {tau} instead.")
     if sym and center is not None:
-        raise ValueError(explain("Center must be None for symmetric windows", "give sym=False"))
+        raise value_error("Center must be None for symmetric windows", "give sym=False")
     middle = last(M, sym) / 2 if center is None else center
     return window(
         "exponential", lambda M: np.exp(-abs(np.arange(M) - middle) / tau), M, dtype, layout, device, requires_grad
@@ -279,7 +279,7 @@ def kaiser(
     tensor([0.4387, 1.0000, 0.4387])
     """
     if beta < 0:
-        raise ValueError(explain(f"beta must be non-negative, got: {beta} instead."))
+        raise value_error(f"beta must be non-negative, got: {beta} instead.")
     return window(
         "kaiser", partial(sampled, partial(bessel, beta=beta), symmetric=sym), M, dtype, layout, device, requires_grad
     )

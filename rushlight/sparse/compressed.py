@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from rushlight.base.device import CPU, Layout, present, sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, sparse_csr
-from rushlight.base.errors import explain, shown_as
+from rushlight.base.errors import explain, not_implemented_error, runtime_error, shown_as
 from rushlight.base.intp import as_int64, as_intp
 from rushlight.base.printing import format_sparse
 from rushlight.core.arguments import wrap
@@ -38,8 +38,8 @@ class NotForCompressed(NotForSparse):
 
     def instead(self, name: str, *args: Any, **kwargs: Any) -> Any:
         if name in JOINS:
-            raise RuntimeError(
-                explain("Sparse CSR tensors do not have is_contiguous", f"{name} takes COO tensors: x.to_sparse()")
+            raise runtime_error(
+                "Sparse CSR tensors do not have is_contiguous", f"{name} takes COO tensors: x.to_sparse()"
             ) from None
         if name not in OPS:
             raise self.named(name, "SparseCsrCPU") from None
@@ -134,11 +134,9 @@ class CompressedTensor(Tensor):
     def _check(self, by: int, which: int) -> None:
         if by != self._by:
             name, wanted = NAMES[by][which], "row" if by == 0 else "column"
-            raise RuntimeError(
-                explain(
-                    f"{name} expected sparse {wanted} compressed tensor layout but got {name_of(self.layout)}",
-                    f"x.{NAMES[self._by][which]}()",
-                )
+            raise runtime_error(
+                f"{name} expected sparse {wanted} compressed tensor layout but got {name_of(self.layout)}",
+                f"x.{NAMES[self._by][which]}()",
             )
 
     def crow_indices(self) -> Tensor:
@@ -168,11 +166,9 @@ class CompressedTensor(Tensor):
             return other_layout(self, layout, blocksize)
         coo = self._coo
         if sparse_dim not in (None, coo.sparse_dim()):
-            raise RuntimeError(
-                explain(
-                    "to_sparse: conversion from Sparse to Sparse with sparse_dim argument !=self.sparse_dim() is not "
-                    "supported"
-                )
+            raise runtime_error(
+                "to_sparse: conversion from Sparse to Sparse with sparse_dim argument !=self.sparse_dim() is not "
+                "supported"
             )
         same = made(coo._at, coo._of, coo._size, self.layout is sparse_csr)  # in this order
         return coo.converted_layout(same, "ToSparseBackward")
@@ -191,18 +187,14 @@ class CompressedTensor(Tensor):
         n = self._coo.sparse_dim()
         a, b = sorted((wrap(dim0, self.ndim), wrap(dim1, self.ndim)))
         if self._coo.dense_dim():
-            raise RuntimeError(
-                explain(
-                    "transpose(): hybrid sparse compressed tensors with dense dimensions are not supported",
-                    "x.to_sparse(), a COO tensor, has a transpose",
-                )
+            raise runtime_error(
+                "transpose(): hybrid sparse compressed tensors with dense dimensions are not supported",
+                "x.to_sparse(), a COO tensor, has a transpose",
             )
         if a < n - 2 <= b:
-            raise RuntimeError(
-                explain(
-                    "transpose(): can only transpose dimensions of the same type (Batch, Sparse, Dense), got "
-                    f"{a}(Batch) and {b}(Sparse)"
-                )
+            raise runtime_error(
+                "transpose(): can only transpose dimensions of the same type (Batch, Sparse, Dense), got "
+                f"{a}(Batch) and {b}(Sparse)"
             )
         coo: Any = self._coo.transpose(a, b)
         if a < n - 2:
@@ -214,7 +206,7 @@ class CompressedTensor(Tensor):
     def t(self) -> CompressedTensor:
         """The transpose of a matrix, in the other layout: nothing moves."""
         if self.ndim > 2:
-            raise RuntimeError(explain(f"t() expects a tensor with <= 2 dimensions, but self is {self.ndim}D", ".mT"))
+            raise runtime_error(f"t() expects a tensor with <= 2 dimensions, but self is {self.ndim}D", ".mT")
         return self.transpose(0, 1)
 
     T = property(t, doc="The transpose.")
@@ -312,11 +304,9 @@ def compressed(
     else:
         coo = to_sparse(x, x.ndim - (dense_dim or 0))
     if coo.sparse_dim() < 2:
-        raise RuntimeError(
-            explain(
-                f"{name_of(LAYOUTS[by])} needs 2 sparse dimensions or more, but got {coo.sparse_dim()}",
-                shape=tuple(x.shape),
-            )
+        raise runtime_error(
+            f"{name_of(LAYOUTS[by])} needs 2 sparse dimensions or more, but got {coo.sparse_dim()}",
+            shape=tuple(x.shape),
         )
     name = f"To{name_of(LAYOUTS[by + (0 if block is None else 2)])}Backward"
     return held(coo.converted_layout(ordered(coo, by, block), name), by, block)
@@ -347,8 +337,8 @@ def in_blocks(coo: SparseTensor, by: int, block: tuple[int, int]) -> SparseTenso
     *batch, row, column = coo._at._array
     n, m = coo._size[len(batch) : len(batch) + 2]
     if n % block[0] or m % block[1]:
-        raise RuntimeError(
-            explain(f"tensor sparse size ({n},{m}) must be divisible by given blocksize ({block[0]},{block[1]})")
+        raise runtime_error(
+            f"tensor sparse size ({n},{m}) must be divisible by given blocksize ({block[0]},{block[1]})"
         )
     touched = np.unique(np.stack((*batch, row // block[0], column // block[1])), axis=1)
     inside = np.indices(block).reshape(2, 1, -1)
@@ -365,16 +355,14 @@ def check_batch(coo: SparseTensor) -> None:
     if not batch:
         return
     if not prod(batch):
-        raise RuntimeError(explain("Expected product of batch dimensions to be non-zero."))
+        raise runtime_error("Expected product of batch dimensions to be non-zero.")
     matrix = np.ravel_multi_index(tuple(coo._at._array[:-2]), batch)
     counts = np.bincount(as_intp(matrix), minlength=prod(batch))
     if counts.min() != counts.max():
-        raise RuntimeError(
-            explain(
-                "Expect the same number of specified elements per batch.",
-                "x.to_sparse() can store different numbers",
-                counts=counts.tolist(),
-            )
+        raise runtime_error(
+            "Expect the same number of specified elements per batch.",
+            "x.to_sparse() can store different numbers",
+            counts=counts.tolist(),
         )
 
 
@@ -455,7 +443,7 @@ def block_of(blocksize: Any) -> tuple[int, int]:
     """Two positive integers. RuntimeError for anything else."""
     sizes = blocksize if isinstance(blocksize, (tuple, list)) else ()
     if len(sizes) != 2 or not all(isinstance(n, int) and n > 0 for n in sizes):
-        raise RuntimeError(explain(f"blocksize must be two positive integers, but got {blocksize}", "(2, 2)"))
+        raise runtime_error(f"blocksize must be two positive integers, but got {blocksize}", "(2, 2)")
     return sizes[0], sizes[1]
 
 
@@ -531,27 +519,20 @@ def check_batches(names: tuple[str, str], first: Any, other: Any, of: Tensor, si
     """An error unless the parts have the dimensions of the batch, and one more."""
     starts, places = names
     if first.ndim != other.ndim:
-        raise RuntimeError(
-            explain(
-                f"{starts} and {places} dimensionalities must be equal but got {first.ndim} and {other.ndim}, "
-                "respectively"
-            )
+        raise runtime_error(
+            f"{starts} and {places} dimensionalities must be equal but got {first.ndim} and {other.ndim}, respectively"
         )
     if first.ndim < 1 or of.ndim < first.ndim:
-        raise RuntimeError(
-            explain(
-                f"values must have dimensionality > sum of batch and block dimensionalities (={first.ndim - 1} + 0) "
-                f"but got {of.ndim}"
-            )
+        raise runtime_error(
+            f"values must have dimensionality > sum of batch and block dimensionalities (={first.ndim - 1} + 0) "
+            f"but got {of.ndim}"
         )
     n = first.ndim - 1
     batch = tuple(size[:n])
     if len(size) != ndim or not all(tuple(a.shape[:n]) == batch for a in (first, other, of)):
-        raise RuntimeError(
-            explain(
-                f"the batch dimensions of {starts}, {places}, values and size must be equal",
-                shapes=(first.shape, other.shape, tuple(of.shape), size),
-            )
+        raise runtime_error(
+            f"the batch dimensions of {starts}, {places}, values and size must be equal",
+            shapes=(first.shape, other.shape, tuple(of.shape), size),
         )
 
 
@@ -568,17 +549,15 @@ def check_parts(names: tuple[str, str], by: int, size: tuple, first: Any, other:
     }
     for what, holds in said.items():
         if not holds:
-            raise RuntimeError(explain(f"`{what}` is not satisfied.", size=size))
+            raise runtime_error(f"`{what}` is not satisfied.", size=size)
     inner = np.ones(len(other), bool)
     # the first element of a row has no predecessor
     inner[first[:-1][first[:-1] < len(other)]] = False
     if (np.diff(other, prepend=-1)[inner] <= 0).any():
-        raise RuntimeError(
-            explain(
-                f"`{places}[..., {starts}[..., i - 1]:{starts}[..., i]] for all i are sorted and distinct along the "
-                "last dimension values` is not satisfied.",
-                "sort them in each",
-            )
+        raise runtime_error(
+            f"`{places}[..., {starts}[..., i - 1]:{starts}[..., i]] for all i are sorted and distinct along the "
+            "last dimension values` is not satisfied.",
+            "sort them in each",
         )
 
 
@@ -696,7 +675,7 @@ def sparse_compressed_tensor(
             [4., 0.]])
     """
     if layout not in LAYOUTS:
-        raise RuntimeError(explain(f"expected sparse compressed tensor layout but got {layout}", "torch.sparse_csr"))
+        raise runtime_error(f"expected sparse compressed tensor layout but got {layout}", "torch.sparse_csr")
     which = LAYOUTS.index(layout)
     return from_parts(
         which % 2, compressed_indices, plain_indices, values, size, dtype, device, requires_grad, which > 1
@@ -724,22 +703,18 @@ def sampled_addmm(
     tensor([4., 4.])
     """
     if not isinstance(input, CompressedTensor):
-        raise NotImplementedError(
-            explain(
-                "Could not run 'aten::sparse_sampled_addmm' with arguments from the "
-                f"'{'Sparse' if input.is_sparse else ''}CPU' backend.",
-                "its first argument is a CSR matrix: x.to_sparse_csr()",
-            )
+        raise not_implemented_error(
+            "Could not run 'aten::sparse_sampled_addmm' with arguments from the "
+            f"'{'Sparse' if input.is_sparse else ''}CPU' backend.",
+            "its first argument is a CSR matrix: x.to_sparse_csr()",
         )
     coo = input._coo
     if input.ndim != 2:
-        raise NotImplementedError(explain("sampled_addmm of batches of matrices is not supported"))
+        raise not_implemented_error("sampled_addmm of batches of matrices is not supported")
     if mat1.shape[0] != coo._size[0] or mat2.shape[1] != coo._size[1] or mat1.shape[1] != mat2.shape[0]:
-        raise RuntimeError(
-            explain(
-                "sampled_addmm: Expected shapes (n, k) and (k, m) for an input of shape (n, m)",
-                shapes=(tuple(coo._size), tuple(mat1.shape), tuple(mat2.shape)),
-            )
+        raise runtime_error(
+            "sampled_addmm: Expected shapes (n, k) and (k, m) for an input of shape (n, m)",
+            shapes=(tuple(coo._size), tuple(mat1.shape), tuple(mat2.shape)),
         )
     row, col = map(from_array, coo._at._array)
     product = sampled_product(mat1, mat2.t(), row, col)

@@ -8,7 +8,7 @@ import numpy as np
 
 from rushlight.base import dtypes
 from rushlight.base.device import present, sparse_coo
-from rushlight.base.errors import explain
+from rushlight.base.errors import runtime_error, type_error
 from rushlight.base.intp import as_int64
 from rushlight.base.size import Size
 from rushlight.core.tensor import Tensor, from_array, method
@@ -67,29 +67,23 @@ def empty(size: Any, dtype: Any = None, requires_grad: bool = False) -> SparseTe
 def check_parts(at: Tensor, of: Tensor, size: Any) -> None:
     """RuntimeError unless there is a value for each column of indices, and `size` fits the dimensions of both."""
     if at.ndim != 2:
-        raise RuntimeError(
-            explain(
-                f"indices must be sparse_dim x nnz, but got: {list(at.shape)}",
-                "one row for each dimension, one column for each value",
-            )
+        raise runtime_error(
+            f"indices must be sparse_dim x nnz, but got: {list(at.shape)}",
+            "one row for each dimension, one column for each value",
         )
     if of.ndim == 0 or at.shape[1] != of.shape[0]:
-        raise RuntimeError(
-            explain(
-                f"indices and values must have same nnz, but got nnz from indices: {at.shape[1]}, nnz from values: "
-                f"{of.shape[0] if of.ndim else 'a number'}"
-            )
+        raise runtime_error(
+            f"indices and values must have same nnz, but got nnz from indices: {at.shape[1]}, nnz from values: "
+            f"{of.shape[0] if of.ndim else 'a number'}"
         )
     if size is not None and len(size) != at.shape[0] + of.ndim - 1:
-        raise RuntimeError(
-            explain(
-                f"'len(size) == sparse_dim + dense_dim' is not satisfied: len(size) = {len(size)}, sparse_dim = "
-                f"{at.shape[0]}, dense_dim = {of.ndim - 1}"
-            )
+        raise runtime_error(
+            f"'len(size) == sparse_dim + dense_dim' is not satisfied: len(size) = {len(size)}, sparse_dim = "
+            f"{at.shape[0]}, dense_dim = {of.ndim - 1}"
         )
     if size is not None and tuple(size[at.shape[0] :]) != tuple(of.shape[1:]):
-        raise RuntimeError(
-            explain(f"values has incorrect size, expected {[of.shape[0], *size[at.shape[0] :]]}, got {list(of.shape)}")
+        raise runtime_error(
+            f"values has incorrect size, expected {[of.shape[0], *size[at.shape[0] :]]}, got {list(of.shape)}"
         )
 
 
@@ -98,11 +92,11 @@ def check_places(at: np.ndarray, size: tuple) -> None:
     if at.shape[1] == 0:
         return
     if at.min(initial=0) < 0:
-        raise RuntimeError(explain(f"found negative index {at.min()} for dim {int(at.min(1).argmin())}"))
+        raise runtime_error(f"found negative index {at.min()} for dim {int(at.min(1).argmin())}")
     for dim, most in enumerate(at.max(1).tolist()):
         if most >= size[dim]:
-            raise RuntimeError(
-                explain(f"size is inconsistent with indices: for dim {dim}, size is {size[dim]} but found index {most}")
+            raise runtime_error(
+                f"size is inconsistent with indices: for dim {dim}, size is {size[dim]} but found index {most}"
             )
 
 
@@ -135,7 +129,7 @@ def to_sparse(
         at = from_array(np.zeros((0, stored), np.int64))
         return from_dense(self, made(at, self.detach().reshape(1)[:stored], a.shape, True))
     if not 0 < n <= self.ndim:
-        raise RuntimeError(explain(f"sparse_dim must be in [1, {self.ndim}], got {n}"))
+        raise runtime_error(f"sparse_dim must be in [1, {self.ndim}], got {n}")
     places = np.stack(np.nonzero((a != 0).any(tuple(range(n, a.ndim))) if n < a.ndim else a != 0))
     places = as_int64(places)  # of 32 bits on 32-bit systems
     values = self.detach()[tuple(from_array(row) for row in places)]
@@ -158,12 +152,10 @@ def spdiags(diagonals: Tensor, offsets: Tensor, shape: Any, layout: Any = None) 
     """
     rows, above = diagonals.reshape(-1, diagonals.shape[-1]), offsets.reshape(-1)._array
     if len(above) != len(rows) or len(set(above.tolist())) < len(above):
-        raise RuntimeError(
-            explain(
-                "spdiags: offsets must be different numbers, one for each diagonal",
-                offsets=above.tolist(),
-                diagonals=tuple(diagonals.shape),
-            )
+        raise runtime_error(
+            "spdiags: offsets must be different numbers, one for each diagonal",
+            offsets=above.tolist(),
+            diagonals=tuple(diagonals.shape),
         )
     column = np.broadcast_to(np.arange(rows.shape[1]), rows.shape)
     at = np.stack((column - above[:, None], column))
@@ -177,11 +169,9 @@ def spdiags(diagonals: Tensor, offsets: Tensor, shape: Any, layout: Any = None) 
 def sparse_mask(self: Tensor, mask: SparseTensor) -> SparseTensor:
     """The elements of a dense tensor at the places that `mask` stores."""
     if self.shape != mask.shape:
-        raise RuntimeError(
-            explain(
-                f"sparse_mask(): operands have incompatible sizes; self has size {list(self.shape)} but mask has size "
-                f"{list(mask.shape)}"
-            )
+        raise runtime_error(
+            f"sparse_mask(): operands have incompatible sizes; self has size {list(self.shape)} but mask has size "
+            f"{list(mask.shape)}"
         )
     coo = opened(mask)
     if self.is_sparse:  # values of one element would be added up
@@ -208,9 +198,7 @@ def refused(name: str, what: str = "sparse coordinate") -> None:
     """Add a method to dense tensors that raises torch's error."""
 
     def call(self: Tensor) -> Any:
-        raise RuntimeError(
-            explain(f"{name} expected {what} tensor layout but got Strided", "convert it: x.to_sparse()")
-        )
+        raise runtime_error(f"{name} expected {what} tensor layout but got Strided", "convert it: x.to_sparse()")
 
     call.__name__ = call.__qualname__ = name
     call.__doc__ = "RuntimeError: only sparse tensors have it."
@@ -242,8 +230,8 @@ class sparsetype:
         if len(args) >= 2 and isinstance(args[0], Tensor):
             of = args[1]
             if of.dtype is not self.dtype:
-                raise TypeError(
-                    explain(f"expected values of {self.dtype}, but got {of.dtype}: convert them, v.to({self.dtype})")
+                raise type_error(
+                    f"expected values of {self.dtype}, but got {of.dtype}: convert them, v.to({self.dtype})"
                 )
             return sparse_coo_tensor(*args)
         size = args[0] if len(args) == 1 and isinstance(args[0], (Size, tuple, list)) else args

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from rushlight.base.dtypes import bool_
-from rushlight.base.errors import explain
+from rushlight.base.errors import not_implemented_error, runtime_error
 from rushlight.core.arguments import wrap, wrap_all
 from rushlight.core.mode import no_grad
 from rushlight.core.tensor import Tensor, from_array
@@ -97,8 +97,8 @@ for _name in (*KEEPING_ZERO, *LINEAR):
 def any_(input: SparseTensor, dim: Any = None, keepdim: bool = False) -> Tensor:
     """Whether any element is not 0."""
     if dim is not None:
-        raise NotImplementedError(
-            explain("any of a sparse tensor over some dimensions is not supported: use x.to_dense().any(dim)")
+        raise not_implemented_error(
+            "any of a sparse tensor over some dimensions is not supported: use x.to_dense().any(dim)"
         )
     return input.summed_up()._of.any()
 
@@ -113,8 +113,8 @@ def floor_divide(input: SparseTensor, other: Any) -> SparseTensor:
 def power(input: SparseTensor, exponent: Any) -> SparseTensor:
     """input ** exponent, for a positive exponent: zeros stay zeros."""
     if not isinstance(exponent, (int, float)) or exponent <= 0:
-        raise RuntimeError(
-            explain("pow of a sparse tensor needs a positive number: other powers of 0 are not 0", "x.to_dense()")
+        raise runtime_error(
+            "pow of a sparse tensor needs a positive number: other powers of 0 are not 0", "x.to_dense()"
         )
     once = input.coalesce()
     return once.holding(once.elements() ** exponent)
@@ -127,11 +127,9 @@ def power(input: SparseTensor, exponent: Any) -> SparseTensor:
 def add(input: Tensor, other: Any, *, alpha: float = 1) -> Tensor:
     """input + alpha other: sparse for two sparse tensors of one size, dense for a dense input and a sparse other."""
     if not (isinstance(input, Tensor) and isinstance(other, Tensor) and other.is_sparse):
-        raise RuntimeError(
-            explain(
-                "add(sparse, dense) is not supported. Use add(dense, sparse) instead.",
-                "dense + sparse is dense; sparse * number is sparse",
-            )
+        raise runtime_error(
+            "add(sparse, dense) is not supported. Use add(dense, sparse) instead.",
+            "dense + sparse is dense; sparse * number is sparse",
         )
     with no_grad():
         added: Any = other.detach()
@@ -154,8 +152,8 @@ def dense_sum(input: Tensor, other: SparseTensor) -> Tensor:
 def sparse_sum(a: SparseTensor, b: SparseTensor) -> SparseTensor:
     """The sum of two sparse tensors of one size, outside the graph."""
     if a.shape != b.shape or a.sparse_dim() != b.sparse_dim():
-        raise RuntimeError(
-            explain(f"add: expected sizes of 'self' and 'other' to match, but {list(a.shape)} != {list(b.shape)}")
+        raise runtime_error(
+            f"add: expected sizes of 'self' and 'other' to match, but {list(a.shape)} != {list(b.shape)}"
         )
     at = from_array(np.concatenate((a._at._array, b._at._array), 1))
     both = made(at, dense_cat([a._of, b._of], 0), a._size).coalesce()
@@ -166,14 +164,12 @@ def sparse_sum(a: SparseTensor, b: SparseTensor) -> SparseTensor:
 def sub(input: Tensor, other: Any, *, alpha: float = 1) -> Tensor:
     """input - alpha other, with the operands of `add`."""
     if not (isinstance(input, Tensor) and isinstance(other, Tensor)):
-        raise RuntimeError(
-            explain(
-                "sub: expected 'self' and 'other' to be tensors of the same size",
-                "sparse - number would be dense: x.to_dense() - 1",
-            )
+        raise runtime_error(
+            "sub: expected 'self' and 'other' to be tensors of the same size",
+            "sparse - number would be dense: x.to_dense() - 1",
         )
     if bool_ in (input.dtype, other.dtype):
-        raise RuntimeError(explain(MASKED))
+        raise runtime_error(MASKED)
     return add(input, other, alpha=-alpha)  # not -other, which wraps around for uint8
 
 
@@ -216,7 +212,7 @@ def product_of(a: SparseTensor, b: SparseTensor) -> SparseTensor:
     once = a._sorted and b._sorted
     a, b = a.summed_up(), b.summed_up()
     if a.shape != b.shape:
-        raise RuntimeError(explain(f"mul operands have incompatible sizes {list(a.shape)} and {list(b.shape)}"))
+        raise runtime_error(f"mul operands have incompatible sizes {list(a.shape)} and {list(b.shape)}")
     size = tuple(a.shape[: a.sparse_dim()])
     flat = [np.ravel_multi_index(tuple(t._at._array), size) for t in (a, b)]
     _, of_a, of_b = np.intersect1d(flat[0], flat[1], assume_unique=True, return_indices=True)
@@ -228,11 +224,9 @@ def product_of(a: SparseTensor, b: SparseTensor) -> SparseTensor:
 def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> SparseTensor:
     """input / other, for a number or a tensor of one element."""
     if isinstance(other, Tensor) and (other.is_sparse or other.numel() != 1):
-        raise RuntimeError(
-            explain(
-                "Sparse division requires a scalar or zero-dim dense tensor divisor",
-                "mul by the reciprocal of a dense tensor",
-            )
+        raise runtime_error(
+            "Sparse division requires a scalar or zero-dim dense tensor divisor",
+            "mul by the reciprocal of a dense tensor",
         )
     with no_grad():
         divisor = other.reshape(()) if isinstance(other, Tensor) else other
@@ -279,10 +273,8 @@ def seen(dense: Tensor, by: SparseTensor) -> Tensor:
     try:
         whole = dense.expand(by.shape)
     except RuntimeError:
-        raise RuntimeError(
-            explain(
-                f"mul: a dense tensor of {list(dense.shape)} does not broadcast to the sparse tensor's {list(by.shape)}"
-            )
+        raise runtime_error(
+            f"mul: a dense tensor of {list(dense.shape)} does not broadcast to the sparse tensor's {list(by.shape)}"
         ) from None
     return whole[tuple(from_array(row) for row in by._at._array)]
 
@@ -297,7 +289,7 @@ def sum(input: SparseTensor, dim: Any = None, dtype: Any = None) -> Tensor:
     tensor([1., 1.])
     """
     if not input.is_sparse:
-        raise RuntimeError(explain("sparse.sum is for sparse tensors", "x.sum()"))
+        raise runtime_error("sparse.sum is for sparse tensors", "x.sum()")
     values = input.elements() if dtype is None else input.elements().to(dtype)
     if dim is None:
         return values.sum()
@@ -393,8 +385,8 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
 def norm(input: SparseTensor, p: Any = 2, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Tensor:
     """The norm of all elements."""
     if dim is not None:
-        raise NotImplementedError(
-            explain("norm of a sparse tensor over some dimensions is not supported: use x.to_dense().norm(p, dim)")
+        raise not_implemented_error(
+            "norm of a sparse tensor over some dimensions is not supported: use x.to_dense().norm(p, dim)"
         )
     return input.coalesce().elements().norm(p)
 

@@ -14,7 +14,7 @@ from weakref import ref
 
 import numpy as np
 
-from rushlight.base.errors import explain
+from rushlight.base.errors import not_implemented_error, runtime_error
 from rushlight.core.clock import tick
 from rushlight.core.mode import mode, no_grad
 from rushlight.core.node import Node, Start, outside, with_hooks
@@ -73,20 +73,15 @@ def first_gradient(t: Tensor, g: Tensor | None, i: int) -> Tensor:
     if hasattr(t, "_first_gradient") and (g is not None or t.numel() == 1):
         return t._first_gradient(g)
     if g is None:
-        raise RuntimeError(
-            explain(
-                "grad can be implicitly created only for scalar outputs",
-                "reduce it first (loss.sum()), or give backward(gradient)",
-                shape=tuple(t.shape),
-            )
+        raise runtime_error(
+            "grad can be implicitly created only for scalar outputs",
+            "reduce it first (loss.sum()), or give backward(gradient)",
+            shape=tuple(t.shape),
         )
     if g.shape != t.shape:
-        raise RuntimeError(
-            explain(
-                f"Mismatch in shape: grad_output[{i}] has a shape of {g.shape} and output[{i}] has a shape of "
-                f"{t.shape}.",
-                "give a gradient of the output's shape",
-            )
+        raise runtime_error(
+            f"Mismatch in shape: grad_output[{i}] has a shape of {g.shape} and output[{i}] has a shape of {t.shape}.",
+            "give a gradient of the output's shape",
         )
     return getattr(g, "_coo", g).to(t.dtype)
 
@@ -165,12 +160,10 @@ def linked(result: T, name: str, sources: list[tuple[Tensor, Rule]], *saved: Ten
     """The result of an op, with a node if an input has one. `sources`: (input, its rule). NotImplementedError in
     forward mode where the result has lost the tangents."""
     if any([TANGENTS in t.__dict__ for t, _ in sources]) and TANGENTS not in result.__dict__:
-        raise NotImplementedError(
-            explain(
-                f"Trying to use forward AD with {name.removesuffix('Backward')} of sparse tensors that does not "
-                "support it because it has not been implemented yet.",
-                "differentiate it backward: torch.func.grad, torch.func.jacrev",
-            )
+        raise not_implemented_error(
+            f"Trying to use forward AD with {name.removesuffix('Backward')} of sparse tensors that does not "
+            "support it because it has not been implemented yet.",
+            "differentiate it backward: torch.func.grad, torch.func.jacrev",
         )
     if mode().grad and any([t._node is not None for t, _ in sources]):
         node = object.__new__(node_class(name + "0"))

@@ -7,7 +7,7 @@ from contextvars import ContextVar
 from functools import wraps
 from typing import Any
 
-from rushlight.base.errors import explain
+from rushlight.base.errors import runtime_error
 
 checked: ContextVar[bool] = ContextVar("checked", default=False)
 
@@ -44,11 +44,9 @@ class check_sparse_tensor_invariants:
 
     def __enter__(self) -> None:
         if self.saved_state is not None:
-            raise RuntimeError(
-                explain(
-                    "This context manager instance is already activated.",
-                    "use a different context manager instance for context nesting",
-                )
+            raise runtime_error(
+                "This context manager instance is already activated.",
+                "use a different context manager instance for context nesting",
             )
         self.saved_state = self.is_enabled()
         checked.set(self.state)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from rushlight.base.errors import explain
+from rushlight.base.errors import not_implemented_error, runtime_error
 from rushlight.base.intp import as_intp
 from rushlight.core.build import build, inner
 from rushlight.core.mode import no_grad
@@ -93,11 +93,9 @@ def weighted(x: SparseTensor, values: Tensor, y: Tensor) -> Tensor:
     """x @ y for a dense y, where `values` are the stored elements of x."""
     n, m = shape_of_matrix(x)
     if y.ndim not in (1, 2) or y.shape[0] != m:
-        raise RuntimeError(
-            explain(
-                f"mat1 and mat2 shapes cannot be multiplied ({n}x{m} and {'x'.join(map(str, y.shape))})",
-                "the first matrix needs as many columns as the second has rows",
-            )
+        raise runtime_error(
+            f"mat1 and mat2 shapes cannot be multiplied ({n}x{m} and {'x'.join(map(str, y.shape))})",
+            "the first matrix needs as many columns as the second has rows",
         )
     if y.ndim == 1:
         return weighted(x, values, y.unsqueeze(1)).squeeze(1)
@@ -111,11 +109,9 @@ def places(at: np.ndarray) -> list[Tensor]:
 
 def shape_of_matrix(x: Tensor) -> tuple[int, int]:
     if x.sparse_dim() != 2 or x.dense_dim() != 0:
-        raise RuntimeError(
-            explain(
-                f"mm: Expected dim 2 tensor of numbers, got a sparse tensor with {x.sparse_dim()} sparse and "
-                f"{x.dense_dim()} dense dimensions"
-            )
+        raise runtime_error(
+            f"mm: Expected dim 2 tensor of numbers, got a sparse tensor with {x.sparse_dim()} sparse and "
+            f"{x.dense_dim()} dense dimensions"
         )
     n, m = x.shape
     return n, m
@@ -125,7 +121,7 @@ def of_two(x: SparseTensor, y: SparseTensor) -> SparseTensor:
     """The product of two sparse matrices: a product for each pair of stored elements that meet, then added up."""
     (n, m), (rows, k) = shape_of_matrix(x), shape_of_matrix(y)
     if m != rows:
-        raise RuntimeError(explain(f"mat1 and mat2 shapes cannot be multiplied ({n}x{m} and {rows}x{k})"))
+        raise runtime_error(f"mat1 and mat2 shapes cannot be multiplied ({n}x{m} and {rows}x{k})")
     y = y.coalesce()
     row, middle = x._at._array
     first = np.searchsorted(y._at._array[0], np.arange(m + 1))  # where the rows of y begin
@@ -142,10 +138,10 @@ def of_two(x: SparseTensor, y: SparseTensor) -> SparseTensor:
 def bmm(x: Tensor, y: Tensor) -> Tensor:
     """Products of a stack of sparse matrices (b, n, m) with one of dense matrices (b, m, k): one of a block matrix."""
     if not x.is_sparse or y.is_sparse or x.sparse_dim() != 3 or y.ndim != 3:
-        raise RuntimeError(explain("bmm takes a sparse and a dense batch of matrices, in this order"))
+        raise runtime_error("bmm takes a sparse and a dense batch of matrices, in this order")
     (b, n, m), (stacks, rows, k) = x.shape, y.shape
     if (b, m) != (stacks, rows):
-        raise RuntimeError(explain(f"bmm: stacks of {b} {n}x{m} and {stacks} {rows}x{k} matrices cannot be multiplied"))
+        raise runtime_error(f"bmm: stacks of {b} {n}x{m} and {stacks} {rows}x{k} matrices cannot be multiplied")
     which, row, col = x._at._array  # type: ignore[attr-defined]
     at = places(np.stack((which * n + row, which * m + col)))
     with no_grad():
@@ -242,11 +238,9 @@ def reduced(sparse: Tensor, dense: Tensor, reduce: str) -> Tensor:
     for a row without elements."""
     x = opened(sparse)
     if x is sparse:
-        raise NotImplementedError(
-            explain(
-                "Could not run 'aten::_sparse_mm_reduce_impl' with arguments from the 'SparseCPU' backend.",
-                "with reduce=, torch.sparse.mm takes a CSR matrix: x.to_sparse_csr()",
-            )
+        raise not_implemented_error(
+            "Could not run 'aten::_sparse_mm_reduce_impl' with arguments from the 'SparseCPU' backend.",
+            "with reduce=, torch.sparse.mm takes a CSR matrix: x.to_sparse_csr()",
         )
     if reduce == "sum":
         return weighted(x, x.elements(), dense)
@@ -256,8 +250,8 @@ def reduced(sparse: Tensor, dense: Tensor, reduce: str) -> Tensor:
         share = from_array((1 / np.maximum(counts, 1)).astype(x.dtype.numpy))
         return weighted(x, x.elements(), dense) * share.unsqueeze(1)
     if reduce not in SIGNS:
-        raise RuntimeError(
-            explain(f"sparse_mm_reduce: reduce type of {reduce} has not been enabled.", "sum, mean, amax or amin")
+        raise runtime_error(
+            f"sparse_mm_reduce: reduce type of {reduce} has not been enabled.", "sum, mean, amax or amin"
         )
     return extreme(x, dense, counts, SIGNS[reduce])
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from rushlight.base.errors import explain
+from rushlight.base.errors import index_error, not_implemented_error, runtime_error, type_error, value_error
 from rushlight.base.intp import as_int64
 from rushlight.core.arguments import wrap, wrap_all, wrap_new
 from rushlight.core.tensor import Tensor, from_array
@@ -40,11 +40,9 @@ def permuted(input: SparseTensor, *dims: Any) -> SparseTensor:
     given = dims[0] if len(dims) == 1 and not isinstance(dims[0], int) else dims
     order, n = [d % input.ndim for d in given], input.sparse_dim()
     if sorted(order) != list(range(input.ndim)) or sorted(order[:n]) != list(range(n)):
-        raise RuntimeError(
-            explain(
-                f"permute({tuple(given)}) of a sparse tensor with {n} sparse of {input.ndim} dimensions: sparse "
-                "dimensions must stay before dense ones"
-            )
+        raise runtime_error(
+            f"permute({tuple(given)}) of a sparse tensor with {n} sparse of {input.ndim} dimensions: sparse "
+            "dimensions must stay before dense ones"
         )
     values = input._of.permute(0, *(d - n + 1 for d in order[n:]))
     size = [input.shape[d] for d in order]
@@ -54,11 +52,9 @@ def permuted(input: SparseTensor, *dims: Any) -> SparseTensor:
 def t(input: SparseTensor) -> SparseTensor:
     """The transpose of a matrix; a vector unchanged."""
     if input.ndim > 2:
-        raise RuntimeError(
-            explain(
-                f"t() expects a tensor with <= 2 sparse and 0 dense dimensions, but it is {input.ndim}D",
-                "x.transpose(0, 1)",
-            )
+        raise runtime_error(
+            f"t() expects a tensor with <= 2 sparse and 0 dense dimensions, but it is {input.ndim}D",
+            "x.transpose(0, 1)",
         )
     if input.ndim < 2:
         return input
@@ -84,13 +80,13 @@ def put_back(g: Any, d: int, index: np.ndarray, like: SparseTensor) -> Tensor:
 def select(input: SparseTensor, dim: int, index: Any) -> Any:
     """The slice at one index of a sparse dimension."""
     if not isinstance(index, int) or isinstance(index, bool):
-        raise NotImplementedError(
-            explain("indexing a sparse tensor takes one integer", "x.to_dense()[...], or x.index_select(dim, indices)")
+        raise not_implemented_error(
+            "indexing a sparse tensor takes one integer", "x.to_dense()[...], or x.index_select(dim, indices)"
         )
     d = wrap(dim, input.ndim)
     if not -input.shape[d] <= index < input.shape[d]:
-        raise IndexError(
-            explain(f"select(): index {index} out of range for tensor of size {list(input.shape)} at dimension {d}")
+        raise index_error(
+            f"select(): index {index} out of range for tensor of size {list(input.shape)} at dimension {d}"
         )
     place = as_int64(np.array([index % input.shape[d]]))
     return linked(
@@ -116,7 +112,7 @@ def index_select(input: SparseTensor, dim: int, index: Tensor) -> SparseTensor:
     d = wrap(dim, input.ndim)
     wanted = index._array
     if wanted.size and not (-input.shape[d] <= wanted.min() and wanted.max() < input.shape[d]):
-        raise IndexError(explain(f"index_select(): index out of range for dimension {d} of size {input.shape[d]}"))
+        raise index_error(f"index_select(): index out of range for dimension {d} of size {input.shape[d]}")
     wanted = as_int64(wanted.reshape(-1) % max(input.shape[d], 1))
     return linked(slices(input, d, wanted), "IndexSelectBackward", [(input, lambda g: put_back(g, d, wanted, input))])
 
@@ -218,19 +214,15 @@ def check_alike(tensors: list[Any], d: int) -> None:
     """RuntimeError unless all tensors are sparse, with equal sizes except in the sparse dimension d."""
     for i, one in enumerate(tensors):
         if not one.is_sparse:
-            raise RuntimeError(
-                explain(
-                    f"Concatenating sparse tensors, but a dense tensor was found at position {i}.",
-                    "convert it: x.to_sparse()",
-                )
+            raise runtime_error(
+                f"Concatenating sparse tensors, but a dense tensor was found at position {i}.",
+                "convert it: x.to_sparse()",
             )
         others = [tuple(n for i, n in enumerate(t.shape) if i != d) for t in (tensors[0], one)]
         if one.sparse_dim() != tensors[0].sparse_dim() or others[0] != others[1]:
-            raise RuntimeError(
-                explain(
-                    "All tensors must have the same shape (except in the concatenating dimension), and as many "
-                    f"sparse dimensions, but got {list(tensors[0].shape)} and {list(one.shape)}"
-                )
+            raise runtime_error(
+                "All tensors must have the same shape (except in the concatenating dimension), and as many "
+                f"sparse dimensions, but got {list(tensors[0].shape)} and {list(one.shape)}"
             )
 
 
@@ -250,12 +242,10 @@ def narrow_copy(input: SparseTensor, dim: int, start: int, length: int) -> Spars
     """The slices from `start` on, `length` of them."""
     d = wrap(dim, input.ndim)
     if not 0 <= start <= input.shape[d] or not 0 <= length <= input.shape[d] - start:
-        raise RuntimeError(
-            explain(
-                f"Invalid range to narrow. range(start, start+length) must be a subset of range(0, {input.shape[d]}).",
-                start=start,
-                length=length,
-            )
+        raise runtime_error(
+            f"Invalid range to narrow. range(start, start+length) must be a subset of range(0, {input.shape[d]}).",
+            start=start,
+            length=length,
         )
     index = np.arange(start, start + length, dtype=np.int64)
     return linked(
@@ -312,7 +302,7 @@ def getitem(self: Any, index: Any) -> Any:
     parts = index if isinstance(index, tuple) else (index,)
     taken = sum([part is not None and part is not Ellipsis for part in parts])
     if taken > self.ndim:
-        raise IndexError(explain(f"too many indices for tensor of dimension {self.ndim}"))
+        raise index_error(f"too many indices for tensor of dimension {self.ndim}")
     found, dim = self, 0
     for part in parts:
         if part is Ellipsis:
@@ -329,11 +319,9 @@ def getitem(self: Any, index: Any) -> Any:
 def as_index(part: Any) -> int:
     """The integer that a part of an index is. NotImplementedError for anything else."""
     if isinstance(part, bool) or not hasattr(part, "__index__") or getattr(part, "ndim", 0) > 0:
-        raise NotImplementedError(
-            explain(
-                "Could not run 'aten::index.Tensor' with arguments from the 'SparseCPU' backend.",
-                "x.to_dense()[...], or x.index_select(dim, indices)",
-            )
+        raise not_implemented_error(
+            "Could not run 'aten::index.Tensor' with arguments from the 'SparseCPU' backend.",
+            "x.to_dense()[...], or x.index_select(dim, indices)",
         )
     return part.__index__()
 
@@ -342,7 +330,7 @@ def sliced_by(x: Any, dim: int, part: slice) -> Any:
     """The slices of one dimension that a Python slice names."""
     places = range(*part.indices(x.shape[dim]))
     if part.step is not None and part.step < 0:
-        raise ValueError(explain("step must be greater than zero", "x.flip(dim) of a dense tensor"))
+        raise value_error("step must be greater than zero", "x.flip(dim) of a dense tensor")
     if len(places) == x.shape[dim]:
         return x
     if not x.is_sparse:
@@ -353,11 +341,11 @@ def sliced_by(x: Any, dim: int, part: slice) -> Any:
 
 
 def refuse_assignment(self: Any, index: Any, value: Any) -> None:
-    raise TypeError(explain("Cannot assign to a sparse tensor", "make a new one: torch.sparse_coo_tensor"))
+    raise type_error("Cannot assign to a sparse tensor", "make a new one: torch.sparse_coo_tensor")
 
 
 def no_expand(self: Any, *size: Any, **settings: Any) -> None:
-    raise RuntimeError(explain("expand is unsupported for Sparse tensors", "x.to_dense().expand(...)"))
+    raise runtime_error("expand is unsupported for Sparse tensors", "x.to_dense().expand(...)")
 
 
 def movedim(input: SparseTensor, source: Any, destination: Any) -> SparseTensor:
@@ -379,12 +367,9 @@ def resized(self: SparseTensor, size: Any, sparse_dim: int, dense_dim: int) -> S
     stays = (sparse_dim, dense_dim) == (self.sparse_dim(), self.dense_dim())
     inside = stays and bool((at < np.reshape(shape, (-1, 1))).all())
     if self._nnz() and not (inside and tuple(size[sparse_dim:]) == tuple(self._of.shape[1:])):
-        raise RuntimeError(
-            explain(
-                "shrinking the size of sparse or dense dimensions of a sparse tensor that stores elements is not "
-                "supported",
-                "x.sparse_resize_and_clear_(...), or a new tensor",
-            )
+        raise runtime_error(
+            "shrinking the size of sparse or dense dimensions of a sparse tensor that stores elements is not supported",
+            "x.sparse_resize_and_clear_(...), or a new tensor",
         )
     if not self._nnz():
         return cleared(self, size, sparse_dim, dense_dim)

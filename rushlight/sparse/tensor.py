@@ -16,7 +16,7 @@ import numpy as np
 
 from rushlight.base import dtypes
 from rushlight.base.device import CPU, sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, sparse_csr
-from rushlight.base.errors import NoArray, explain, shown_as
+from rushlight.base.errors import NoArray, explain, not_implemented_error, runtime_error, shown_as, type_error
 from rushlight.base.intp import as_int64
 from rushlight.base.printing import format_sparse
 from rushlight.base.size import Size
@@ -179,11 +179,8 @@ class SparseTensor(Tensor):
 
     def _once(self, what: str) -> SparseTensor:
         if not self._sorted:
-            raise RuntimeError(
-                explain(
-                    f"Cannot get {what} on an uncoalesced tensor, please call .coalesce() first",
-                    f"x.coalesce().{what}()",
-                )
+            raise runtime_error(
+                f"Cannot get {what} on an uncoalesced tensor, please call .coalesce() first", f"x.coalesce().{what}()"
             )
         return self
 
@@ -205,17 +202,15 @@ class SparseTensor(Tensor):
 
     def item(self) -> Any:
         if self.numel() != 1:
-            raise RuntimeError(
-                explain(
-                    f"a Tensor with {self.numel()} elements cannot be converted to Scalar",
-                    "index one element, or reduce it (sum) first",
-                    shape=tuple(self._size),
-                )
+            raise runtime_error(
+                f"a Tensor with {self.numel()} elements cannot be converted to Scalar",
+                "index one element, or reduce it (sum) first",
+                shape=tuple(self._size),
             )
         return self.to_dense().item()
 
     def numpy(self, *, force: bool = False) -> Any:
-        raise TypeError(explain("can't convert Sparse layout tensor to numpy. Use Tensor.to_dense() first."))
+        raise type_error("can't convert Sparse layout tensor to numpy. Use Tensor.to_dense() first.")
 
     def tolist(self) -> Any:
         return self.to_dense().tolist()
@@ -323,11 +318,9 @@ class SparseTensor(Tensor):
         if layout not in (None, sparse_coo):
             return other_layout(self, layout, blocksize, dense_dim)
         if sparse_dim not in (None, self.sparse_dim()):
-            raise NotImplementedError(
-                explain(
-                    "to_sparse: the number of sparse dimensions of a sparse tensor stays; make it dense first, "
-                    "x.to_dense().to_sparse(n)"
-                )
+            raise not_implemented_error(
+                "to_sparse: the number of sparse dimensions of a sparse tensor stays; make it dense first, "
+                "x.to_dense().to_sparse(n)"
             )
         return self
 
@@ -351,11 +344,9 @@ class SparseTensor(Tensor):
     def copy_(self, other: Tensor, non_blocking: bool = False) -> SparseTensor:
         """Take over the indices and values of another tensor, converted to this tensor's dtype."""
         if not other.is_sparse or other.shape != self.shape:
-            raise RuntimeError(
-                explain(
-                    f"copy_() between dense and sparse Tensors is not implemented! Found self type = {self.type()} "
-                    f"and src type = {other.type()}"
-                )
+            raise runtime_error(
+                f"copy_() between dense and sparse Tensors is not implemented! Found self type = {self.type()} "
+                f"and src type = {other.type()}"
             )
         return self.become(other.to(self.dtype).clone())  # type: ignore[arg-type]
 
@@ -363,11 +354,9 @@ class SparseTensor(Tensor):
         """Take over the indices, the values and the node of a tensor of the same size. RuntimeError for a leaf that
         requires grad."""
         if self._node is not None and self._node.leaf and mode().grad:
-            raise RuntimeError(
-                explain(
-                    "a leaf Variable that requires grad is being used in an in-place operation.",
-                    "give it a clone(), or write under no_grad()",
-                )
+            raise runtime_error(
+                "a leaf Variable that requires grad is being used in an in-place operation.",
+                "give it a clone(), or write under no_grad()",
             )
         self._at, self._of, self._sorted = other._at, other._of, other._sorted
         if self._node is None or not self._node.leaf:
@@ -386,11 +375,9 @@ class SparseTensor(Tensor):
     def resize_as_(self, the_template: Any, *, memory_format: Any = None) -> SparseTensor:
         """Take the size of another tensor. RuntimeError unless this tensor is empty, or the sizes are equal."""
         if self._nnz() and self._size != the_template.shape:
-            raise RuntimeError(
-                explain(
-                    f"the size of a sparse tensor that stores values stays {tuple(self._size)}",
-                    "call x.zero_() first, or create a new tensor with torch.sparse_coo_tensor",
-                )
+            raise runtime_error(
+                f"the size of a sparse tensor that stores values stays {tuple(self._size)}",
+                "call x.zero_() first, or create a new tensor with torch.sparse_coo_tensor",
             )
         if self._size != the_template.shape:
             self.take_over(the_template.emptied(self.dtype))
@@ -444,12 +431,10 @@ class SparseTensor(Tensor):
 
         if id(self) not in memo:
             if not self.is_leaf:
-                raise RuntimeError(
-                    explain(
-                        "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at "
-                        "the moment.",
-                        "x.detach() is outside the graph",
-                    )
+                raise runtime_error(
+                    "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at "
+                    "the moment.",
+                    "x.detach() is outside the graph",
                 )
             found = made(deepcopy(self._at, memo), deepcopy(self._of, memo), self._size, self._sorted)
             found.__dict__.update(self.__dict__, _at=found._at, _of=found._of)
@@ -561,4 +546,4 @@ def other_layout(x: Any, layout: Any, blocksize: Any = None, dense_dim: int | No
         return x.to_sparse_bsr(blocksize, dense_dim)
     if layout is sparse_bsc:
         return x.to_sparse_bsc(blocksize, dense_dim)
-    raise RuntimeError(explain(f"to_sparse: {layout} is no sparse layout", "layout=torch.sparse_coo"))
+    raise runtime_error(f"to_sparse: {layout} is no sparse layout", "layout=torch.sparse_coo")

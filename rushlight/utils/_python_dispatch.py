@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from rushlight.base.errors import explain
+from rushlight.base.errors import not_implemented_error
 
 
 class TorchDispatchMode:
     """The base of contexts that would see each op below autograd: NotImplementedError where one is entered."""
 
     def __enter__(self) -> TorchDispatchMode:
-        raise NotImplementedError(
-            explain(
-                "TorchDispatchMode: rushlight has no level of ops below autograd",
-                "use torch.overrides.TorchFunctionMode, which sees function calls",
-            )
+        raise not_implemented_error(
+            "TorchDispatchMode: rushlight has no level of ops below autograd",
+            "use torch.overrides.TorchFunctionMode, which sees function calls",
         )
 
     def __exit__(self, *exc: object) -> None:

@@ -8,7 +8,7 @@ from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from rushlight.base.errors import explain
+from rushlight.base.errors import not_implemented_error, type_error, value_error
 from rushlight.base.pytree import *  # noqa: F403
 from rushlight.base.pytree import KINDS as SUPPORTED_NODES
 from rushlight.base.pytree import (  # noqa: F401  # torch's names
@@ -231,9 +231,7 @@ def register_constant(cls: type) -> None:
     without its own `__eq__` and `__hash__`."""
     if cls.__eq__ is object.__eq__ or cls.__hash__ is None:
         missing = "__eq__" if cls.__eq__ is object.__eq__ else "__hash__"
-        raise TypeError(
-            explain(f"register_constant(cls) expects `cls` to have a non-default `{missing}` implementation.")
-        )
+        raise type_error(f"register_constant(cls) expects `cls` to have a non-default `{missing}` implementation.")
     register_pytree_node(cls, lambda x: ([], ConstantNode(x)), lambda _, context: context.value)
     CONSTANT_NODES.add(cls)
 
@@ -253,7 +251,7 @@ def register_dataclass(
     """Let instances of a dataclass be containers: of the fields `field_names`, else of all that its constructor takes,
     without `drop_field_names`."""
     if not dataclasses.is_dataclass(cls):
-        raise TypeError(explain(f"Only dataclasses can be registered: {cls} is none."))
+        raise type_error(f"Only dataclasses can be registered: {cls} is none.")
     dropped = drop_field_names or []
     names = field_names or [f.name for f in dataclasses.fields(cls) if f.init and f.name not in dropped]
 
@@ -325,7 +323,7 @@ def treespec_dumps(treespec: TreeSpec, protocol: int | None = None) -> str:
     """The form as JSON, in torch's format. NotImplementedError for other containers than tuples, lists, dicts and
     deques."""
     if protocol not in (None, 1):
-        raise ValueError(explain(f"Unknown protocol {protocol}. Available protocols: [1]"))
+        raise value_error(f"Unknown protocol {protocol}. Available protocols: [1]")
     return json.dumps((1, as_json(treespec)))
 
 
@@ -334,10 +332,8 @@ def as_json(spec: TreeSpec) -> dict[str, Any]:
         return {"type": None, "context": None, "children_spec": []}
     name = next((name for name, cls in NAMES_IN_FILES.items() if cls is spec.type), None)
     if name is None:
-        raise NotImplementedError(
-            explain(
-                f"No registered serialization name for {spec.type} found.", "tuples, lists, dicts and deques have one"
-            )
+        raise not_implemented_error(
+            f"No registered serialization name for {spec.type} found.", "tuples, lists, dicts and deques have one"
         )
     children = [as_json(child) for child in spec.children_specs]
     return {"type": name, "context": json.dumps(spec.context), "children_spec": children}
@@ -347,7 +343,7 @@ def treespec_loads(serialized: str) -> TreeSpec:
     """The form that `treespec_dumps` wrote."""
     protocol, written = json.loads(serialized)
     if protocol != 1:
-        raise ValueError(explain(f"Unknown protocol {protocol}. Available protocols: [1]"))
+        raise value_error(f"Unknown protocol {protocol}. Available protocols: [1]")
     return from_json(written)
 
 
@@ -355,7 +351,7 @@ def from_json(written: dict[str, Any]) -> TreeSpec:
     if written["type"] is None:
         return LEAF
     if written["type"] not in NAMES_IN_FILES:
-        raise NotImplementedError(explain(f"Deserializing {written['type']} in pytree is not registered."))
+        raise not_implemented_error(f"Deserializing {written['type']} in pytree is not registered.")
     children = [from_json(child) for child in written["children_spec"]]
     return TreeSpec(NAMES_IN_FILES[written["type"]], json.loads(written["context"]), children)
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from rushlight.base import dtypes
 from rushlight.base.dtypes import dtype as Dtype
-from rushlight.base.errors import explain, warn
+from rushlight.base.errors import type_error, value_error, warn
 from rushlight.core.tensor import Tensor, from_array
 from rushlight.creation.factories import made, tensor
 from rushlight.ops.reduce.reduce_api import isclose
@@ -95,11 +95,9 @@ def assert_close(
     >>> rushlight.testing.assert_close(rushlight.tensor([1., 2.]), rushlight.tensor([1., 2.000001]))
     """
     if (rtol is None) != (atol is None):
-        raise ValueError(
-            explain(
-                "Both 'rtol' and 'atol' must be either specified or omitted, but got no "
-                + ("rtol." if rtol is None else "atol.")
-            )
+        raise value_error(
+            "Both 'rtol' and 'atol' must be either specified or omitted, but got no "
+            + ("rtol." if rtol is None else "atol.")
         )
     settings = Settings(
         allow_subclasses, rtol, atol, equal_nan, check_device, check_dtype, check_layout, check_stride, msg
@@ -175,7 +173,7 @@ def compared(a: Any, b: Any, path: Path, settings: Settings) -> list:
     elif related(a, b, settings):
         compare_tensors(as_tensor(a), as_tensor(b), path, settings)
     elif not (is_sequence(a) and is_sequence(b)) and not (isinstance(a, Mapping) and isinstance(b, Mapping)):
-        raise TypeError(explain(f"No comparison pair was able to handle inputs of type {type(a)} and {type(b)}."))
+        raise type_error(f"No comparison pair was able to handle inputs of type {type(a)} and {type(b)}.")
     return []
 
 
@@ -317,16 +315,12 @@ def make_tensor(
     size = tuple(shape[0]) if len(shape) == 1 and isinstance(shape[0], Sequence) else tuple(shape)
     whole = dtype.category < dtypes.FLOATING
     if noncontiguous and memory_format is not None:
-        raise ValueError(
-            explain(
-                f"The parameters `noncontiguous` and `memory_format` are mutually exclusive, but got {noncontiguous=} "
-                f"and {memory_format=}"
-            )
+        raise value_error(
+            f"The parameters `noncontiguous` and `memory_format` are mutually exclusive, but got {noncontiguous=} "
+            f"and {memory_format=}"
         )
     if requires_grad and whole:
-        raise ValueError(
-            explain(f"`requires_grad=True` is not supported for boolean and integral dtypes, but got {dtype=}")
-        )
+        raise value_error(f"`requires_grad=True` is not supported for boolean and integral dtypes, but got {dtype=}")
     least, most = interval(dtype, low, high)
     apart = noncontiguous and math.prod(size) > 1
     array = numbers(dtype, (*size[:-1], 2 * size[-1]) if apart else size, least, most)
@@ -350,7 +344,7 @@ def interval(dtype: Dtype, low: float | None, high: float | None) -> tuple[float
         bottom, top, usual = dtypes.finfo(dtype).min, dtypes.finfo(dtype).max, (-9, 9)
     low, high = usual[0] if low is None else low, usual[1] if high is None else high
     if low != low or high != high:
-        raise ValueError(explain(f"`low` and `high` cannot be NaN, but got {low=} and {high=}"))
+        raise value_error(f"`low` and `high` cannot be NaN, but got {low=} and {high=}")
     if low == high and dtype.category >= dtypes.FLOATING:
         warnings.warn(
             "Passing `low==high` to `torch.testing.make_tensor` for floating or complex types is deprecated. Use "
@@ -359,13 +353,11 @@ def interval(dtype: Dtype, low: float | None, high: float | None) -> tuple[float
             stacklevel=3,
         )
     elif low >= high:
-        raise ValueError(explain(f"`low` must be less than `high`, but got {low} >= {high}"))
+        raise value_error(f"`low` must be less than `high`, but got {low} >= {high}")
     elif high < bottom or low >= top:
-        raise ValueError(
-            explain(
-                f"The value interval specified by `low` and `high` is [{low}, {high}), but {dtype} only supports "
-                f"[{bottom}, {top})"
-            )
+        raise value_error(
+            f"The value interval specified by `low` and `high` is [{low}, {high}), but {dtype} only supports "
+            f"[{bottom}, {top})"
         )
     low, high = (min(max(bound, bottom), top) for bound in (low, high))
     return (math.ceil(low), math.ceil(high)) if dtype.category < dtypes.FLOATING else (low, high)

@@ -14,7 +14,7 @@ from typing import Any
 from rushlight.amp import autocast_mode as precision
 from rushlight.autograd.function import Function
 from rushlight.autograd.graph import saved_tensors_hooks
-from rushlight.base.errors import explain
+from rushlight.base.errors import explain, runtime_error, type_error, value_error
 from rushlight.core.backward import backward, chosen
 from rushlight.core.mode import enable_grad, no_grad
 from rushlight.core.tensor import Tensor
@@ -82,18 +82,14 @@ def checkpoint(
     preserve = kwargs.pop("preserve_rng_state", True)
     if use_reentrant:
         if kwargs:
-            raise ValueError(
-                explain(
-                    "Unexpected keyword arguments: " + ",".join(kwargs), "pass them by position, or use_reentrant=False"
-                )
+            raise value_error(
+                "Unexpected keyword arguments: " + ",".join(kwargs), "pass them by position, or use_reentrant=False"
             )
         if context_fn is not noop_context_fn or debug:
-            raise ValueError(explain("Passing `context_fn` or `debug` is only supported when use_reentrant=False."))
+            raise value_error("Passing `context_fn` or `debug` is only supported when use_reentrant=False.")
         return Rerun.apply(function, Surroundings(preserve), *args)
     if determinism_check not in ("default", "none"):
-        raise ValueError(
-            explain(f"determinism_check should be one of ['default', 'none'], but got {determinism_check}")
-        )
+        raise value_error(f"determinism_check should be one of ['default', 'none'], but got {determinism_check}")
     first, second = context_fn()
     early_stop = early_stop if stops_early.get() is None else bool(stops_early.get())
     part = Part(function, args, kwargs, second, Surroundings(preserve), determinism_check == "default", early_stop)
@@ -125,7 +121,7 @@ def checkpoint_sequential(
     """
     preserve = kwargs.pop("preserve_rng_state", True)
     if kwargs:
-        raise ValueError(explain("Unexpected keyword arguments: " + ",".join(kwargs)))
+        raise value_error("Unexpected keyword arguments: " + ",".join(kwargs))
     if use_reentrant is None:
         warnings.warn(
             "torch.utils.checkpoint.checkpoint_sequential: the use_reentrant parameter should be passed explicitly. "
@@ -185,7 +181,7 @@ def create_selective_checkpoint_contexts(
     TypeError for a policy that is neither a function nor a list of ops.
     """
     if not (callable(policy_fn_or_list) or isinstance(policy_fn_or_list, list)):
-        raise TypeError(explain("policy_fn_or_list must be either a function or a list of ops."))
+        raise type_error("policy_fn_or_list must be either a function or a list of ops.")
     return noop_context_fn()
 
 
@@ -243,9 +239,7 @@ def detach_variable(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
     (True, True)
     """
     if not isinstance(inputs, tuple):
-        raise RuntimeError(
-            explain(f"Only tuple of tensors is supported. Got Unsupported input type: {type(inputs).__name__}")
-        )
+        raise runtime_error(f"Only tuple of tensors is supported. Got Unsupported input type: {type(inputs).__name__}")
     return tuple([x.detach().requires_grad_(x.requires_grad) if isinstance(x, Tensor) else x for x in inputs])
 
 
@@ -285,13 +279,11 @@ class Part:
             self.run()
         tensor, version = self.found.pop(number)
         if tensor._version != version:
-            raise RuntimeError(
-                explain(
-                    "one of the variables needed for gradient computation has been modified by an inplace operation: "
-                    f"a tensor of shape {tuple(tensor.shape)}, saved by a checkpointed function that writes to it "
-                    "later",
-                    "clone() the tensor inside the function before it is written to",
-                )
+            raise runtime_error(
+                "one of the variables needed for gradient computation has been modified by an inplace operation: "
+                f"a tensor of shape {tuple(tensor.shape)}, saved by a checkpointed function that writes to it "
+                "later",
+                "clone() the tensor inside the function before it is written to",
             )
         return tensor
 
@@ -351,12 +343,10 @@ class Rerun(Function):
     @staticmethod
     def backward(ctx: Any, *gradients: Any) -> tuple:
         if chosen.get():
-            raise RuntimeError(
-                explain(
-                    "When use_reentrant=True, torch.utils.checkpoint is incompatible with .grad() or passing an "
-                    "`inputs` parameter to .backward(). To resolve this error, you can either set "
-                    "use_reentrant=False, or call .backward() without passing the `inputs` argument."
-                )
+            raise runtime_error(
+                "When use_reentrant=True, torch.utils.checkpoint is incompatible with .grad() or passing an "
+                "`inputs` parameter to .backward(). To resolve this error, you can either set "
+                "use_reentrant=False, or call .backward() without passing the `inputs` argument."
             )
         function, surroundings, others, positions = ctx.rerun
         args = list(others)
@@ -367,6 +357,6 @@ class Rerun(Function):
         outputs = outputs if isinstance(outputs, tuple) else (outputs,)
         pairs = [(out, g) for out, g in zip(outputs, gradients) if isinstance(out, Tensor) and out.requires_grad]
         if not pairs:
-            raise RuntimeError(explain("none of output has requires_grad=True, this checkpoint() is not necessary"))
+            raise runtime_error("none of output has requires_grad=True, this checkpoint() is not necessary")
         backward([out for out, _ in pairs], [g for _, g in pairs])
         return None, None, *(a.grad if isinstance(a, Tensor) else None for a in args)

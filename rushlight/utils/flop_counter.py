@@ -14,7 +14,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from rushlight.autograd import aten
-from rushlight.base.errors import explain
+from rushlight.base.errors import not_implemented_error, runtime_error
 from rushlight.core.clock import tick
 from rushlight.profiler.clocks import Clocks
 
@@ -160,11 +160,9 @@ class FlopCounterMode:
         self, mods: Any = None, depth: int = 2, display: bool = True, custom_mapping: dict[Any, Any] | None = None
     ):
         if custom_mapping:
-            raise NotImplementedError(
-                explain(
-                    "FlopCounterMode(custom_mapping=...) is not supported",
-                    "the counter knows products, convolutions and attention; add your own counts to get_total_flops()",
-                )
+            raise not_implemented_error(
+                "FlopCounterMode(custom_mapping=...) is not supported",
+                "the counter knows products, convolutions and attention; add your own counts to get_total_flops()",
             )
         self.depth, self.display = depth, display
         self.flop_counts: dict[str, dict[Any, int]] = defaultdict(lambda: defaultdict(int))
@@ -175,7 +173,7 @@ class FlopCounterMode:
 
     def __enter__(self) -> FlopCounterMode:
         if self.clocks is not None:
-            raise RuntimeError(explain("FlopCounterMode is entered twice", "make one for each with statement"))
+            raise runtime_error("FlopCounterMode is entered twice", "make one for each with statement")
         self.flop_counts.clear()
         self.calls, self.thread = ModuleCalls(), get_ident()
         self.clocks = Clocks(self.counted, self.counted_steps, self.counted_modules)

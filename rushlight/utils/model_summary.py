@@ -10,7 +10,7 @@ from typing import Any
 
 from rushlight.base.dtypes import dtype as DType
 from rushlight.base.dtypes import float32
-from rushlight.base.errors import explain
+from rushlight.base.errors import runtime_error, value_error
 from rushlight.core.mode import no_grad
 from rushlight.core.tensor import Tensor, from_array
 from rushlight.nn import Module
@@ -220,11 +220,9 @@ def summary(
     check_names("col_names", columns, HEADINGS)
     check_names("row_settings", settings, SETTINGS)
     if input_size is not None and input_data is not None:
-        raise RuntimeError(explain("Only one of (input_data, input_size) should be specified."))
+        raise runtime_error("Only one of (input_data, input_size) should be specified.")
     if mode not in (None, "eval", "train", "same"):
-        raise RuntimeError(
-            explain(f"Specified model mode ({mode!r}) not recognized.", "mode='eval', 'train' or 'same'")
-        )
+        raise runtime_error(f"Specified model mode ({mode!r}) not recognized.", "mode='eval', 'train' or 'same'")
     args, named = arguments(input_size, input_data, batch_dim, dtypes)
     rows = called(model, args, {**named, **kwargs}, mode or "eval") if ran else list(tree(model))
     size = sum(t.nbytes for t in tensors([*args, *named.values()]))
@@ -240,7 +238,7 @@ def summary(
 def check_names(what: str, given: Sequence[str], known: Iterable[str]) -> None:
     for name in given:
         if name not in known:
-            raise ValueError(explain(f"{what}: {name!r} is not one of {', '.join(known)}"))
+            raise value_error(f"{what}: {name!r} is not one of {', '.join(known)}")
 
 
 def arguments(size: Any, data: Any, batch_dim: int | None, dtypes: Sequence[DType] | None) -> tuple[list, dict]:
@@ -304,11 +302,9 @@ def called(model: Module, args: list, kwargs: dict, mode: str) -> list[Row]:
         with no_grad():
             model(*args, **kwargs)
     except Exception as error:
-        raise RuntimeError(
-            explain(
-                "Failed to run torchinfo. See above stack traces for more details. Executed layers up to: "
-                f"{[f'{type(r.module).__name__}: {r.depth}' for r in rows if r.output_size]}"
-            )
+        raise runtime_error(
+            "Failed to run torchinfo. See above stack traces for more details. Executed layers up to: "
+            f"{[f'{type(r.module).__name__}: {r.depth}' for r in rows if r.output_size]}"
         ) from error
     finally:
         for handle in handles:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 from weakref import ref
 
-from rushlight.base.errors import explain
+from rushlight.base.errors import runtime_error
 from rushlight.core.node import Node
 from rushlight.core.tensor import AccumulateGrad, Tensor
 
@@ -24,12 +24,8 @@ def swap_tensors(t1: Tensor, t2: Tensor) -> None:
     """
     for t in (t1, t2):
         if any(view() is not None for view in getattr(t, "_views", ())):
-            raise RuntimeError(
-                explain(
-                    "swap_tensors: a tensor that has views cannot be swapped",
-                    "drop the views first",
-                    shape=tuple(t.shape),
-                )
+            raise runtime_error(
+                "swap_tensors: a tensor that has views cannot be swapped", "drop the views first", shape=tuple(t.shape)
             )
     first, second = content(t1), content(t2)
     fill(t1, *second)

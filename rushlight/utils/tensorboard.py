@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
-from rushlight.base.errors import explain
+from rushlight.base.errors import not_implemented_error, value_error
 from rushlight.base.submodules import importable
 from rushlight.core.tensor import Tensor
 
@@ -46,9 +46,7 @@ def number(value: Any) -> float:
     """One number. ValueError for several."""
     array = plain(value)
     if array.size != 1:
-        raise ValueError(
-            explain("scalar should be 0D", "log a mean, or each number under its own name", shape=array.shape)
-        )
+        raise value_error("scalar should be 0D", "log a mean, or each number under its own name", shape=array.shape)
     return float(array.reshape(()))
 
 
@@ -143,13 +141,11 @@ class SummaryWriter:
         """
         array = plain(values).astype(np.float64).reshape(-1)
         if array.size == 0 or not np.isfinite(array).all():
-            raise ValueError(
-                explain(
-                    "The histogram is empty, please file a bug report."
-                    if array.size == 0
-                    else "the values have inf or nan",
-                    "log finite numbers, at least one",
-                )
+            raise value_error(
+                "The histogram is empty, please file a bug report."
+                if array.size == 0
+                else "the values have inf or nan",
+                "log finite numbers, at least one",
             )
         counts, limits = np.histogram(
             array, growing_limits() if isinstance(bins, str) and bins == "tensorflow" else bins
@@ -339,13 +335,11 @@ class SummaryWriter:
         os.makedirs(os.path.join(self.log_dir, folder), exist_ok=True)
         for name, given in (("labels", metadata), ("images", label_img)):
             if given is not None and len(given) != len(points):
-                raise ValueError(
-                    explain(
-                        f"#{name} should equal with #data points",
-                        f"pass one of {name} for each row",
-                        points=len(points),
-                        given=len(given),
-                    )
+                raise value_error(
+                    f"#{name} should equal with #data points",
+                    f"pass one of {name} for each row",
+                    points=len(points),
+                    given=len(given),
                 )
         told = self._projector()
         entry = told.embeddings.add(tensor_name=f"{tag}:{step}", tensor_path=os.path.join(folder, "tensors.tsv"))
@@ -389,12 +383,10 @@ class SummaryWriter:
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("add_"):
-            raise NotImplementedError(
-                explain(
-                    f"SummaryWriter.{name} is not supported; supported are add_scalar, add_scalars, add_histogram, "
-                    "add_text, add_image, add_images, add_figure, add_audio, add_hparams, add_pr_curve, "
-                    "add_pr_curve_raw and add_embedding"
-                )
+            raise not_implemented_error(
+                f"SummaryWriter.{name} is not supported; supported are add_scalar, add_scalars, add_histogram, "
+                "add_text, add_image, add_images, add_figure, add_audio, add_hparams, add_pr_curve, "
+                "add_pr_curve_raw and add_embedding"
             )
         raise AttributeError(f"'SummaryWriter' object has no attribute '{name}'")
 
@@ -460,11 +452,9 @@ def growing_limits() -> ndarray:
 def in_order(array: ndarray, dataformats: str) -> ndarray:
     """A picture as (H, W, C)."""
     if array.ndim != len(dataformats) or sorted(dataformats) not in (sorted("CHW"), sorted("HW")):
-        raise ValueError(
-            explain(
-                f"size of input tensor and input format are different. tensor shape: {array.shape}, input_format: "
-                f"{dataformats}"
-            )
+        raise value_error(
+            f"size of input tensor and input format are different. tensor shape: {array.shape}, input_format: "
+            f"{dataformats}"
         )
     if "C" not in dataformats:
         return (array if dataformats == "HW" else array.T)[..., None]
@@ -524,7 +514,7 @@ def sprite(pictures: ndarray) -> ndarray:
     """Pictures (N, C, H, W) in a square, the rest of it blank. ValueError unless each is a square."""
     h, w = pictures.shape[2:]
     if h != w:
-        raise ValueError(explain("Image should be square", "crop or resize the images", shape=pictures.shape))
+        raise value_error("Image should be square", "crop or resize the images", shape=pictures.shape)
     side = int(np.ceil(np.sqrt(len(pictures))))
     blank = np.zeros_like(pictures, shape=(side * side - len(pictures), *pictures.shape[1:]))
     return grid([picture.transpose(1, 2, 0) for picture in np.concatenate((pictures, blank))])

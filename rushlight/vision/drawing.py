@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
-from rushlight.base.errors import explain
+from rushlight.base.errors import explain, value_error
 from rushlight.core.tensor import Tensor, from_array
 from rushlight.vision.images import pillow
 from rushlight.vision.transforms.basics import to_pil_image
@@ -27,8 +27,8 @@ def colours_of(colors: Any, n: int) -> list[tuple[int, ...]]:
 
     given = palette(n) if colors is None else list(colors) if isinstance(colors, list) else [colors] * n
     if len(given) < n:
-        raise ValueError(
-            explain(f"Number of colors must be equal or larger than the number of objects, but got {len(given)} < {n}.")
+        raise value_error(
+            f"Number of colors must be equal or larger than the number of objects, but got {len(given)} < {n}."
         )
     return [ImageColor.getrgb(c) if isinstance(c, str) else tuple(c) for c in given]
 
@@ -55,11 +55,9 @@ def draw_bounding_boxes(
     if pillow() is None:
         raise ImportError(explain("boxes are drawn with Pillow, which is not installed", "pip install pillow"))
     if not isinstance(image, Tensor) or image._array.ndim != 3:
-        raise ValueError(explain("Pass individual images (C, H, W), not batches"))
+        raise value_error("Pass individual images (C, H, W), not batches")
     if (boxes._array[:, 0] > boxes._array[:, 2]).any() or (boxes._array[:, 1] > boxes._array[:, 3]).any():
-        raise ValueError(
-            explain("Boxes need to be in (xmin, ymin, xmax, ymax) format. Use torchvision.ops.box_convert")
-        )
+        raise value_error("Boxes need to be in (xmin, ymin, xmax, ymax) format. Use torchvision.ops.box_convert")
     if not len(boxes._array):
         return image
     from PIL import ImageDraw, ImageFont
@@ -88,7 +86,7 @@ def draw_segmentation_masks(image: Tensor, masks: Tensor, alpha: float = 0.8, co
     """
     planes: ndarray = masks._array[None] if masks._array.ndim == 2 else masks._array
     if planes.dtype != bool:
-        raise ValueError(explain(f"The masks must be of dtype bool. Got {masks.dtype}"))
+        raise value_error(f"The masks must be of dtype bool. Got {masks.dtype}")
     floats, coloured = image.is_floating_point(), image._array.copy()
     for plane, colour in zip(planes, colours_of(colors, len(planes))):
         values = np.array(colour, np.float32)[:, None]

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
-from rushlight.base.errors import explain
+from rushlight.base.errors import type_error
 from rushlight.core.tensor import Tensor, from_array
 
 
@@ -65,11 +65,9 @@ def is_pillow(image: Any) -> bool:
 def check_image(image: Any) -> None:
     """TypeError unless `image` is an image."""
     if not (is_pillow(image) or isinstance(image, (Tensor, ndarray))):
-        raise TypeError(
-            explain(
-                f"Unexpected type {type(image)}: an image is a PIL image, a tensor (..., H, W) or an array (H, W) or "
-                "(H, W, C)"
-            )
+        raise type_error(
+            f"Unexpected type {type(image)}: an image is a PIL image, a tensor (..., H, W) or an array (H, W) or "
+            "(H, W, C)"
         )
 
 
@@ -95,7 +93,7 @@ def on_planes(function: Callable[[Tensor], Tensor], img: Any) -> Any:
     if isinstance(img, Tensor):
         return function(img)
     if not isinstance(img, ndarray):
-        raise TypeError(explain(f"img should be PIL Image, Tensor or ndarray. Got {type(img)}"))
+        raise type_error(f"img should be PIL Image, Tensor or ndarray. Got {type(img)}")
     found = function(from_array(planes(img)))._array
     return np.ascontiguousarray(np.moveaxis(found, 0, -1) if img.ndim == 3 else found[0])
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from rushlight.base.errors import explain
+from rushlight.base.errors import explain, runtime_error
 from rushlight.core.tensor import Tensor, from_array
 from rushlight.vision.images import pillow
 from rushlight.vision.transforms.basics import pil_to_tensor, to_pil_image
@@ -115,7 +115,7 @@ decode_jpeg = decode_png = decode_image
 
 def encoded(image: Tensor, **how: Any) -> Tensor:
     if not isinstance(image, Tensor) or image._array.dtype != np.uint8 or image._array.ndim != 3:
-        raise RuntimeError(explain("Input tensor dtype should be uint8 and its shape (C, H, W)"))
+        raise runtime_error("Input tensor dtype should be uint8 and its shape (C, H, W)")
     pillow_or_error()
     file = io.BytesIO()
     to_pil_image(image).save(file, **how)

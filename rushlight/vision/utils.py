@@ -9,7 +9,7 @@ from typing import IO, Any
 import numpy as np
 from numpy import ndarray
 
-from rushlight.base.errors import explain
+from rushlight.base.errors import explain, type_error
 from rushlight.core.tensor import Tensor, from_array
 from rushlight.vision.drawing import draw_bounding_boxes, draw_segmentation_masks
 from rushlight.vision.images import pillow
@@ -56,7 +56,7 @@ def as_batch(tensor: Any) -> ndarray:
     """(B, C, H, W), or fewer dimensions."""
     tensors = [tensor] if isinstance(tensor, Tensor) else tensor
     if not isinstance(tensors, (list, tuple)) or not all(isinstance(t, Tensor) for t in tensors):
-        raise TypeError(explain(f"tensor or list of tensors expected, got {type(tensor)}"))
+        raise type_error(f"tensor or list of tensors expected, got {type(tensor)}")
     return tensor._array if isinstance(tensor, Tensor) else np.stack([t._array for t in tensors])
 
 

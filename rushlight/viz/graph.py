@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from rushlight.autograd.graph_errors import held_tensors
-from rushlight.base.errors import explain
+from rushlight.base.errors import runtime_error
 from rushlight.viz.array_preview import rounded
 from rushlight.viz.backward_steps import forward_values
 from rushlight.viz.module_calls import call_of
@@ -116,12 +116,10 @@ def check_recorded(output: Any) -> None:
 def check_kept(name: str, nodes: Iterable[Any]) -> None:
     """RuntimeError of the function `name` if an earlier backward() has freed what one of the nodes saved."""
     if any(node.saved is None for node in nodes if not node.leaf):
-        raise RuntimeError(
-            explain(
-                f"{name}: an earlier backward() has freed the numbers of this graph (Trying to backward through the "
-                "graph a second time)",
-                f"call {name}(...) before backward(), or write backward(retain_graph=True)",
-            )
+        raise runtime_error(
+            f"{name}: an earlier backward() has freed the numbers of this graph (Trying to backward through the "
+            "graph a second time)",
+            f"call {name}(...) before backward(), or write backward(retain_graph=True)",
         )
 
 

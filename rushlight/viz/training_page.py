@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from rushlight.base.errors import explain, user_frame
+from rushlight.base.errors import type_error, user_frame, value_error
 from rushlight.core.tensor import Tensor
 from rushlight.viz.array_preview import describe, exact
 from rushlight.viz.node_names import spoken
@@ -60,10 +60,8 @@ class TrainingPage:
         if not isinstance(every, int) or every < 1:
             raise ValueError(f"viz.steps: every must be a positive int, not {every!r}")
         if not hasattr(model, "named_parameters"):
-            raise TypeError(
-                explain(
-                    f"viz.steps: expected a module, got {type(model).__name__}", "give the model, then the optimizer"
-                )
+            raise type_error(
+                f"viz.steps: expected a module, got {type(model).__name__}", "give the model, then the optimizer"
             )
         self.model, self.optimizer, self.every, self.loss_name = model, optimizer, every, loss
         parameters = [*model.named_parameters()]
@@ -133,12 +131,10 @@ class TrainingPage:
     def html(self) -> Page:
         """The page as text; a notebook shows it. ValueError if no step was recorded."""
         if not self.records:
-            raise ValueError(
-                explain(
-                    f"viz.steps: no step was recorded: {self.count} steps of the optimizer ran in the block, "
-                    f"every={self.every}",
-                    "run the loop inside `with viz.steps(model, optimizer) as page:`",
-                )
+            raise value_error(
+                f"viz.steps: no step was recorded: {self.count} steps of the optimizer ran in the block, "
+                f"every={self.every}",
+                "run the loop inside `with viz.steps(model, optimizer) as page:`",
             )
         title = f"Training, step by step: {type(self.model).__name__}"
         return assembled("training.html", title, SCRIPTS, self.data())

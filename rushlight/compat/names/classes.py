@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from rushlight.base.errors import explain
+from rushlight.base.errors import runtime_error
 
 
 class Namespace:
@@ -14,12 +14,10 @@ class Namespace:
         self.name = name
 
     def __getattr__(self, name: str) -> Any:
-        raise RuntimeError(
-            explain(
-                f"Tried to instantiate class '{self.name}.{name}', but it does not exist! Ensure that it is "
-                "registered via torch::class_",
-                "rushlight cannot load C++ classes",
-            )
+        raise runtime_error(
+            f"Tried to instantiate class '{self.name}.{name}', but it does not exist! Ensure that it is "
+            "registered via torch::class_",
+            "rushlight cannot load C++ classes",
         )
 
 

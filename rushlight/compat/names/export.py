@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from rushlight.base.errors import explain
+from rushlight.base.errors import runtime_error, type_error
 from rushlight.core.tensor import Tensor
 from rushlight.fx import Graph, GraphModule, symbolic_trace
 from rushlight.nn.module import Module
@@ -52,8 +52,8 @@ class ExportedProgram:
         return self.graph_module
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        raise RuntimeError(
-            explain("Unable to call ExportedProgram directly.", "You should use `exported_program.module()` instead.")
+        raise runtime_error(
+            "Unable to call ExportedProgram directly.", "You should use `exported_program.module()` instead."
         )
 
     def __str__(self) -> str:
@@ -80,9 +80,9 @@ def export(
     tensor([0., 2.])
     """
     if not isinstance(mod, Module):
-        raise TypeError(explain(f"Expected `mod` to be a torch.nn.Module, got {type(mod)}."))
+        raise type_error(f"Expected `mod` to be a torch.nn.Module, got {type(mod)}.")
     if not isinstance(args, tuple):
-        raise TypeError(explain(f"Expecting `args` to be a tuple of example inputs, got {type(args)}"))
+        raise type_error(f"Expecting `args` to be a tuple of example inputs, got {type(args)}")
     recorded = symbolic_trace(mod)
     recorded(*args, **(kwargs or {}))
     return ExportedProgram(recorded, (args, dict(kwargs or {})))

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from rushlight.base.dependencies import has_numba
-from rushlight.base.errors import explain
+from rushlight.base.errors import explain, type_error, value_error
 from rushlight.compile.capture.input_sources import keyed
 from rushlight.compile.export.collect_source import CannotBundle
 from rushlight.compile.export.folder_text import ENDING, INIT, PACKED
@@ -74,7 +74,7 @@ def export(model: Callable, example: Any, folder: str | os.PathLike, *, overwrit
     """
     place = Path(folder)
     if not place.name.isidentifier() or iskeyword(place.name):
-        raise ValueError(explain(f"{place.name!r} is not a name that Python can import", "use letters, digits and _"))
+        raise value_error(f"{place.name!r} is not a name that Python can import", "use letters, digits and _")
     if place.exists() and not overwrite:
         raise FileExistsError(explain(f"{place} exists", "choose another folder, or pass overwrite=True"))
     args = example if type(example) is tuple else (example,)
@@ -138,11 +138,9 @@ def check(args: tuple, flat: list[Any]) -> None:
         signature(a, known, [])
     if [id(t) for t in known] != [id(t) for t in flat]:
         kinds = ", ".join(type(a).__name__ for a in args)
-        raise TypeError(
-            explain(
-                f"export: there are tensors in objects of the example ({kinds})",
-                "pass the model tensors, or tuples, lists and dicts of tensors",
-            )
+        raise type_error(
+            f"export: there are tensors in objects of the example ({kinds})",
+            "pass the model tensors, or tuples, lists and dicts of tensors",
         )
 
 

@@ -301,8 +301,9 @@ class Compiled:
             self.give_up("is called with Python values that change: " + change)
             return None
         same = outline.bytes == last.bytes  # else numbers that changed become inputs
+        program: Program | None
         if early is not None and same and early.holds() and self.may_keep(early):
-            program, wrong = early, ""  # type: ignore[assignment]
+            program, wrong = early, ""
         else:
             program, wrong = self.made(run, outline)
         if program is None:

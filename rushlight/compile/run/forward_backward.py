@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from rushlight.autograd.graph_errors import overwritten
-from rushlight.base.errors import explain
+from rushlight.base.errors import runtime_error
 from rushlight.compile.capture.input_sources import find, keyed
 from rushlight.compile.capture.trace_summary import entered, unhooked
 from rushlight.compile.graph import Graph
@@ -103,7 +103,7 @@ class CompiledFunctionBackward(Node):
             for (kind, what), t in zip(part.sources, inputs)
         ]
         if not part.fits(arrays):
-            raise RuntimeError(explain("an input of a compiled function has changed its shape or dtype since forward"))
+            raise runtime_error("an input of a compiled function has changed its shape or dtype since forward")
         found, left = iter(part.run(arrays)[0]), iter(there or [True] * len(program.given))
         return [next(found) if given is not None and next(left) else None for given in program.given]
 
@@ -124,11 +124,9 @@ class CompiledFunctionBackward(Node):
             or not program.holds()
             or any(writes_of(t).stamp > self.seq for t in (*ins, *arguments))
         ):
-            raise RuntimeError(
-                explain(
-                    "a compiled function cannot be differentiated twice if it writes to memory or draws random numbers",
-                    "call the original function if create_graph=True is needed, or compile the whole step",
-                )
+            raise runtime_error(
+                "a compiled function cannot be differentiated twice if it writes to memory or draws random numbers",
+                "call the original function if create_graph=True is needed, or compile the whole step",
             )
         function, args, kwargs = call
         outs = []

@@ -7,7 +7,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from importlib import import_module
 from typing import Any
 
-from rushlight.base.errors import explain
+from rushlight.base.errors import explain, value_error
 from rushlight.base.missing_names import missing
 from rushlight.distributed.checkpoint.files import Reading, Writing, named, with_states, world_of
 
@@ -29,7 +29,7 @@ class FileSystemReader:
 def folder(checkpoint_id: Any, storage: Any) -> Any:
     path = checkpoint_id if checkpoint_id is not None else getattr(storage, "path", None)
     if path is None:
-        raise ValueError(explain("there is no folder", "checkpoint_id='folder'"))
+        raise value_error("there is no folder", "checkpoint_id='folder'")
     return path
 
 

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from rushlight.base.errors import explain
+from rushlight.base.errors import explain, runtime_error, value_error
 from rushlight.comm.arrays import written
 from rushlight.comm.groups import member
 from rushlight.comm.process_group import ProcessGroup
@@ -170,7 +170,7 @@ class Writing:
         end = time.monotonic() + self.group.timeout.total_seconds()
         while not world.store.check(keys):
             if time.monotonic() > end:
-                raise RuntimeError(explain(f"the checkpoint {self.path} was not {stage} in time"))
+                raise runtime_error(f"the checkpoint {self.path} was not {stage} in time")
             time.sleep(STEP_SECONDS)
 
     def finish(self) -> None:
@@ -238,12 +238,12 @@ class Reading:
         """What a leaf becomes: a tensor is filled in place."""
         name = dotted(path)
         if name not in self.entries:
-            raise RuntimeError(explain(f"Missing key in checkpoint state_dict: {name}."))
+            raise runtime_error(f"Missing key in checkpoint state_dict: {name}.")
         if not isinstance(value, Tensor):
             return self.value(name)
         part, there = Part(path, value), self.entries[name].shape
         if part.shape != there:
-            raise ValueError(explain(f"Size mismatch between saved {there} and current: {part.shape} for {name}"))
+            raise value_error(f"Size mismatch between saved {there} and current: {part.shape} for {name}")
         if value._array.size:
             self.fill(name, value._array.reshape(part.sizes), part.offsets)
         written(value)

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from rushlight.base.errors import explain
+from rushlight.base.errors import value_error
 from rushlight.comm.groups import get_rank, is_initialized
 from rushlight.comm.objects import broadcast_object_list
 from rushlight.core.tensor import Tensor
@@ -40,7 +40,7 @@ def checked(options: StateDictOptions | None) -> StateDictOptions:
     """The options, or the default ones. ValueError for what does not go together."""
     options = options or StateDictOptions()
     if options.broadcast_from_rank0 and not options.full_state_dict:
-        raise ValueError(explain("full_state_dict must be True when broadcast_from_rank0 is True."))
+        raise value_error("full_state_dict must be True when broadcast_from_rank0 is True.")
     return options
 
 

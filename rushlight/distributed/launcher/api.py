@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from multiprocessing.connection import wait
 from typing import Any
 
-from rushlight.base.errors import explain
+from rushlight.base.errors import not_implemented_error
 from rushlight.distributed.agent import free_port
 from rushlight.distributed.elastic.multiprocessing.errors import ChildFailedError
 from rushlight.utils.processes import get_context
@@ -41,11 +41,8 @@ class LaunchConfig:
 
     def __post_init__(self) -> None:
         if self.max_nodes != 1:
-            raise NotImplementedError(
-                explain(
-                    f"elastic_launch starts ranks on one machine, not on {self.max_nodes}",
-                    "rushlight launch --nnodes ...",
-                )
+            raise not_implemented_error(
+                f"elastic_launch starts ranks on one machine, not on {self.max_nodes}", "rushlight launch --nnodes ..."
             )
 
     def variables(self, rank: int, port: int, restart: int) -> dict[str, str]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from rushlight.base.errors import explain
+from rushlight.base.errors import explain, not_implemented_error, value_error
 from rushlight.base.size import Size
 from rushlight.comm.collectives import all_reduce
 from rushlight.comm.groups import get_world_size
@@ -77,7 +77,7 @@ class DTensor(Tensor):
     _piece: Piece
 
     def __new__(cls, *args: Any, **options: Any) -> Any:
-        raise NotImplementedError(explain("making a DTensor of a local tensor is not supported", "distribute_tensor"))
+        raise not_implemented_error("making a DTensor of a local tensor is not supported", "distribute_tensor")
 
     from_local = classmethod(__new__)
 
@@ -149,13 +149,11 @@ def refusal(name: str) -> Callable:
     """A method of DTensor that is not there."""
 
     def method(self: DTensor, *args: Any, **options: Any) -> Any:
-        raise NotImplementedError(
-            explain(
-                f"DTensor.{name} needs rows of other ranks",
-                f"x.full_tensor().{name}(...), or x.to_local() for the rows of this rank",
-                rows_here=self._array.shape,
-                whole=self._piece.shape,
-            )
+        raise not_implemented_error(
+            f"DTensor.{name} needs rows of other ranks",
+            f"x.full_tensor().{name}(...), or x.to_local() for the rows of this rank",
+            rows_here=self._array.shape,
+            whole=self._piece.shape,
         )
 
     method.__name__ = name
@@ -188,20 +186,16 @@ def groups_of(mesh: Any, placements: Sequence[Any]) -> tuple[ProcessGroup, Proce
     """(the group that a tensor is divided over, the group of its replicas or None). NotImplementedError for what is
     neither Shard(0) nor Replicate()."""
     if len(placements) != mesh.ndim:
-        raise ValueError(
-            explain(
-                "`placements` must have the same length as `device_mesh.ndim`! Found placements length: "
-                f"{len(placements)}, and device_mesh.ndim: {mesh.ndim}."
-            )
+        raise value_error(
+            "`placements` must have the same length as `device_mesh.ndim`! Found placements length: "
+            f"{len(placements)}, and device_mesh.ndim: {mesh.ndim}."
         )
     cut = [i for i, placement in enumerate(placements) if placement == Shard(0)]
     others = [p for i, p in enumerate(placements) if i not in cut]
     if len(cut) != 1 or len(others) > 1 or not all(p == Replicate() for p in others):
-        raise NotImplementedError(
-            explain(
-                f"a tensor is not distributed as {list(placements)}",
-                "[Shard(0)], or on a mesh of two dimensions [Replicate(), Shard(0)]",
-            )
+        raise not_implemented_error(
+            f"a tensor is not distributed as {list(placements)}",
+            "[Shard(0)], or on a mesh of two dimensions [Replicate(), Shard(0)]",
         )
     return mesh.get_group(cut[0]), mesh.get_group(1 - cut[0]) if others else None
 

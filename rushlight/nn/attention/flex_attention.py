@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from rushlight.base.dtypes import bool_
-from rushlight.base.errors import explain
+from rushlight.base.errors import value_error
 from rushlight.core.tensor import Tensor
 from rushlight.creation.factories import ones
 from rushlight.creation.ranges import arange
@@ -206,14 +206,12 @@ def flex_attention(
     tensor([1.5000, 1.7311])
     """
     if query.ndim != 4 or key.ndim != 4 or value.ndim != 4:
-        raise ValueError(explain("NYI: query, key, and value must be 4D tensors"))
+        raise value_error("NYI: query, key, and value must be 4D tensors")
     if query.shape[1] != key.shape[1]:
         if not enable_gqa:
-            raise ValueError(
-                explain(
-                    f"Expect query and key/value to have the same number of heads but got Hq={query.shape[1]} and "
-                    f"Hkv={key.shape[1]}. Try setting enable_gqa=True for GQA."
-                )
+            raise value_error(
+                f"Expect query and key/value to have the same number of heads but got Hq={query.shape[1]} and "
+                f"Hkv={key.shape[1]}. Try setting enable_gqa=True for GQA."
             )
         groups = query.shape[1] // key.shape[1]
         key, value = (t.repeat_interleave(groups, 1) for t in (key, value))

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from rushlight import random
-from rushlight.base.errors import explain, warn
+from rushlight.base.errors import runtime_error, value_error, warn
 from rushlight.base.memory_format import contiguous_format
 from rushlight.core.arguments import check_taken, wrap
 from rushlight.core.build import before_write, rewritten
@@ -63,7 +63,7 @@ def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     tensor([-2.0000, -0.7869,  2.0000])
     """
     if alpha == 0:
-        raise RuntimeError(explain("ZeroDivisionError: alpha cannot be 0 for CELU", "use another alpha"))
+        raise runtime_error("ZeroDivisionError: alpha cannot be 0 for CELU", "use another alpha")
 
     def act(x: Tensor) -> Tensor:
         return called(e.elu(x, alpha, 1.0, 1 / alpha), "CeluBackward0")
@@ -102,11 +102,11 @@ def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace
     tensor([-1.0000,  0.5000,  1.0000])
     """
     if min_val > max_val:
-        raise ValueError(explain("min_val cannot be greater than max_val", bounds=(min_val, max_val)))
+        raise value_error("min_val cannot be greater than max_val", bounds=(min_val, max_val))
     if input._array.dtype.kind in "iu":
         min_val, max_val = int(min_val), int(max_val)
         if input._array.dtype.kind == "u" and min(min_val, max_val) < 0:
-            raise RuntimeError(explain("cannot do hardtanh on an unsigned type with negative limits"))
+            raise runtime_error("cannot do hardtanh on an unsigned type with negative limits")
     if inplace:
         return assign(input, a.hardtanh(before_write(input), min_val, max_val))
     return a.hardtanh(input, min_val, max_val)
@@ -147,9 +147,7 @@ def softshrink(input: Tensor, lambd: float = 0.5, *, out: Tensor | None = None) 
     tensor([-0.5000,  0.0000,  0.0000,  0.5000])
     """
     if lambd < 0:
-        raise RuntimeError(
-            explain(f"lambda must be in range [0, inf) for input dtype {input.dtype}, but found {lambd}")
-        )
+        raise runtime_error(f"lambda must be in range [0, inf) for input dtype {input.dtype}, but found {lambd}")
     return a.softshrink(input, lambd, out=out)
 
 
@@ -203,7 +201,7 @@ def gelu(input: Tensor, approximate: str = "none", *, out: Tensor | None = None)
         return a.gelu(input, out=out)
     if approximate == "tanh":
         return a.gelu_tanh(input, out=out)
-    raise RuntimeError(explain(f"approximate argument must be either none or tanh, but found {approximate!r}."))
+    raise runtime_error(f"approximate argument must be either none or tanh, but found {approximate!r}.")
 
 
 def mish(input: Tensor, inplace: bool = False) -> Tensor:
@@ -264,11 +262,11 @@ def glu(input: Tensor, dim: int = -1) -> Tensor:
     tensor([1.5000, 4.0000])
     """
     if input._array.ndim == 0:
-        raise RuntimeError(explain("glu does not support 0-dimensional tensors"))
+        raise runtime_error("glu does not support 0-dimensional tensors")
     place = wrap(dim, input._array.ndim)
     n = input._array.shape[place]
     if n % 2:
-        raise RuntimeError(explain(f"Halving dimension must be even, but dimension {dim} is size {n}"))
+        raise runtime_error(f"Halving dimension must be even, but dimension {dim} is size {n}")
     value, gate = parts(input, (n // 2, n // 2), place)
     if gate._array.size >= ELEMENTWISE_ELEMENTS:  # loops need contiguous rows
         gate = contiguous(gate)
@@ -286,20 +284,18 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
     """
     n, ndim = weight.numel(), input._array.ndim
     if weight._array.ndim > 1:
-        raise RuntimeError(
-            explain(f"prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = {weight._array.ndim}")
+        raise runtime_error(
+            f"prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = {weight._array.ndim}"
         )
     if n != 1:
         if ndim == 0:
-            raise RuntimeError(explain("Not allow zero-dim input tensor."))
+            raise runtime_error("Not allow zero-dim input tensor.")
         channels = input._array.shape[1] if ndim > 1 else 1
         if channels != n:
-            raise RuntimeError(
-                explain(
-                    f"Mismatch of parameter numbers and input channel size. Found parameter numbers = {n} and channel "
-                    f"size = {channels}.",
-                    f"use num_parameters={channels}, or 1 for all channels",
-                )
+            raise runtime_error(
+                f"Mismatch of parameter numbers and input channel size. Found parameter numbers = {n} and channel "
+                f"size = {channels}.",
+                f"use num_parameters={channels}, or 1 for all channels",
             )
     if weight._array.ndim and ndim != 2:
         weight = weight.reshape((n,) + (1,) * (ndim - 2) if ndim > 2 else (1,) * ndim)
@@ -320,9 +316,7 @@ def rrelu(
     tensor([-5.5000,  1.0000])
     """
     if lower > upper:
-        raise RuntimeError(
-            explain("Lower bound should be less than or equal to the upper bound", bounds=(lower, upper))
-        )
+        raise runtime_error("Lower bound should be less than or equal to the upper bound", bounds=(lower, upper))
     if not training:
         return leaky_relu(input, (lower + upper) / 2, inplace)
 

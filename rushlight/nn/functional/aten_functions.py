@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from rushlight.base.errors import explain, invalid_combination
+from rushlight.base.errors import invalid_combination, runtime_error
 from rushlight.base.intp import as_intp
 from rushlight.core.mode import no_grad
 from rushlight.core.tensor import Tensor, from_array
@@ -121,7 +121,7 @@ def feature_dropout(input: Tensor, p: float, train: bool) -> Tensor:
              [0., 0.]]])
     """
     if input.ndim < 2:
-        raise RuntimeError(explain("Feature dropout requires at least 2 dimensions in the input"))
+        raise runtime_error("Feature dropout requires at least 2 dimensions in the input")
     ones = input.new_ones((*input.shape[:2], *(1,) * (input.ndim - 2)))
     return input * F.dropout(ones, p, train)
 
@@ -183,12 +183,10 @@ def nuclear_norm(input: Tensor, dim: Sequence[int] | None = None, keepdim: bool 
     tensor(7.)
     """
     if dim is None and input.ndim != 2:
-        raise RuntimeError(
-            explain(
-                f"nuclear_norm: expected a tensor with 2 dimensions, but got a tensor with {input.ndim} "
-                f"dimension{'s' * (input.ndim != 1)} instead.",
-                "pass the two dimensions as `dim`",
-            )
+        raise runtime_error(
+            f"nuclear_norm: expected a tensor with 2 dimensions, but got a tensor with {input.ndim} "
+            f"dimension{'s' * (input.ndim != 1)} instead.",
+            "pass the two dimensions as `dim`",
         )
     return matrix_norm(input, "nuc", (0, 1) if dim is None else tuple(dim), keepdim)
 
@@ -223,7 +221,7 @@ def convolution(
     """
     way = getattr(F, f"conv{'_transpose' * transposed}{input.ndim - 2}d", None)
     if way is None:
-        raise RuntimeError(explain(f"convolution: expected an input of 3, 4 or 5 dimensions, but got {input.ndim}"))
+        raise runtime_error(f"convolution: expected an input of 3, 4 or 5 dimensions, but got {input.ndim}")
     if transposed:
         return way(input, weight, bias, stride, padding, output_padding, groups, dilation)
     return way(input, weight, bias, stride, padding, dilation, groups)
@@ -244,7 +242,7 @@ def recurrent_function(name: str, mode: str, states: int) -> Callable:
         )
         given = [hx] if isinstance(hx, Tensor) else list(hx)
         if len(given) != states:
-            raise RuntimeError(explain(f"{name} expects {'two hidden states' if states == 2 else 'one hidden state'}"))
+            raise runtime_error(f"{name} expects {'two hidden states' if states == 2 else 'one hidden state'}")
         step = len(params) // (num_layers * (1 + bidirectional))
         weights = [grouped(params[i : i + step], has_biases) for i in range(0, len(params), step)]
         first = bool(rest and rest[0])

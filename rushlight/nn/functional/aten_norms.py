@@ -8,7 +8,7 @@ from math import prod
 
 import numpy as np
 
-from rushlight.base.errors import explain
+from rushlight.base.errors import runtime_error
 from rushlight.core.results import into
 from rushlight.core.tensor import Tensor, from_array
 from rushlight.nn.functional import normalization
@@ -41,11 +41,9 @@ def native_group_norm(
     torch.Size([2, 2])
     """
     if group <= 0 or C % group:
-        raise RuntimeError(
-            explain(
-                "Expected number of channels in input to be divisible by num_groups, but got input of shape "
-                f"{list(input.shape)} and num_groups={group}"
-            )
+        raise runtime_error(
+            "Expected number of channels in input to be divisible by num_groups, but got input of shape "
+            f"{list(input.shape)} and num_groups={group}"
         )
     rows = reshape(input, (N, group, C // group * HxW))
     out, mean, var = norm.layer_norm(rows, None, None, (2,), eps)

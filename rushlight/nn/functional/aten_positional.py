@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from rushlight.base.errors import explain
+from rushlight.base.errors import type_error
 from rushlight.core.tensor import Tensor
 from rushlight.nn import functional as F
 
@@ -85,11 +85,9 @@ def numbered(loss: Callable[..., Tensor], example: str, *names: str, shown: str 
 
     def call(*args: Any, **kwargs: Any) -> Tensor:
         if len(args) > len(names):
-            raise TypeError(
-                explain(
-                    f"{loss.__name__}() takes {len(names)} positional arguments but {len(args)} were given",
-                    f"torch.{loss.__name__}({', '.join(names)})",
-                )
+            raise type_error(
+                f"{loss.__name__}() takes {len(names)} positional arguments but {len(args)} were given",
+                f"torch.{loss.__name__}({', '.join(names)})",
             )
         given = {**dict(zip(names, args, strict=False)), **kwargs}
         reduction = given.pop("reduction", 1)

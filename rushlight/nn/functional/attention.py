@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from rushlight.base.errors import explain
+from rushlight.base.errors import runtime_error
 from rushlight.core.mode import mode
 from rushlight.core.tensor import Tensor, created, from_array
 from rushlight.nn.functional.dropout import dropout
@@ -87,30 +87,21 @@ def check(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, is_cau
     """Errors where the arguments do not go together."""
     shapes = [t._array.shape for t in (query, key, value)]
     if any(len(s) < 2 for s in shapes):
-        raise RuntimeError(
-            explain(
-                "scaled_dot_product_attention: Expected query, key, and value to all be  at least 2 dimensional, but "
-                f"got Query dim: {len(shapes[0])}, Key dim: {len(shapes[1])} and Value dim: {len(shapes[2])} instead."
-            )
+        raise runtime_error(
+            "scaled_dot_product_attention: Expected query, key, and value to all be  at least 2 dimensional, but "
+            f"got Query dim: {len(shapes[0])}, Key dim: {len(shapes[1])} and Value dim: {len(shapes[2])} instead."
         )
     if len({t._array.dtype for t in (query, key, value)}) > 1:
-        raise RuntimeError(
-            explain(
-                f"Expected query, key, and value to have the same dtype, but got query.dtype: {query.dtype} "
-                f"key.dtype: {key.dtype} and value.dtype: {value.dtype} instead."
-            )
+        raise runtime_error(
+            f"Expected query, key, and value to have the same dtype, but got query.dtype: {query.dtype} "
+            f"key.dtype: {key.dtype} and value.dtype: {value.dtype} instead."
         )
     if mask is not None and is_causal:
-        raise RuntimeError(
-            explain(
-                "scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True",
-                "omit one of them",
-            )
+        raise runtime_error(
+            "scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True", "omit one of them"
         )
     if mask is not None and mask._array.dtype.kind != "b" and mask._array.dtype != query._array.dtype:
-        raise RuntimeError(
-            explain(
-                "Expected attn_mask dtype to be bool or float or to match query dtype, but got attn_mask.dtype: "
-                f"{mask.dtype} and  query.dtype: {query.dtype} instead."
-            )
+        raise runtime_error(
+            "Expected attn_mask dtype to be bool or float or to match query dtype, but got attn_mask.dtype: "
+            f"{mask.dtype} and  query.dtype: {query.dtype} instead."
         )

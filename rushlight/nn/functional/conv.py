@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from rushlight.base import dtypes
-from rushlight.base.errors import explain
+from rushlight.base.errors import runtime_error, value_error
 from rushlight.core.build import composite
 from rushlight.core.tensor import Tensor
 from rushlight.kernels.float16 import is_half
@@ -72,9 +72,9 @@ def padded(x: Tensor, padding: str, kernel: tuple, stride: tuple, dilation: tupl
     if padding == "valid":
         return x, (0,) * len(kernel)
     if padding != "same":
-        raise ValueError(explain(f"Invalid padding string {padding!r}, should be one of {{'valid', 'same'}}"))
+        raise value_error(f"Invalid padding string {padding!r}, should be one of {{'valid', 'same'}}")
     if any(s != 1 for s in stride):
-        raise RuntimeError(explain("padding='same' is not supported for strided convolutions", "give numbers"))
+        raise runtime_error("padding='same' is not supported for strided convolutions", "give numbers")
     total = [d * (k - 1) for k, d in zip(kernel, dilation)]
     if any(t % 2 for t in total):
         x = pad(x, [amount for t in reversed(total) for amount in (0, t % 2)])
@@ -84,10 +84,10 @@ def padded(x: Tensor, padding: str, kernel: tuple, stride: tuple, dilation: tupl
 def check_steps(stride: tuple, padding: tuple) -> None:
     """RuntimeError for strides below 1 and paddings below 0."""
     if min(stride) < 1:
-        raise RuntimeError(explain("non-positive stride is not supported", stride=stride))
+        raise runtime_error("non-positive stride is not supported", stride=stride)
     if min(padding) < 0:
-        raise RuntimeError(
-            explain("negative padding is not supported", "crop the input: F.pad with negative amounts", padding=padding)
+        raise runtime_error(
+            "negative padding is not supported", "crop the input: F.pad with negative amounts", padding=padding
         )
 
 
@@ -95,15 +95,13 @@ def check_dtypes(input: Tensor, **others: Tensor | None) -> None:
     """RuntimeError unless all have the input's dtype."""
     for name, t in others.items():
         if t is not None and t._array.dtype != input._array.dtype:
-            raise RuntimeError(
-                explain(
-                    f"Input type ({input.dtype}) and {name} type ({t.dtype}) should be the same",
-                    "convert the input, float64 is NumPy's default: x.float()"
-                    if input.dtype is dtypes.float64
-                    else "convert the integers to floating point: x.float()"
-                    if not (input.is_floating_point() or input.is_complex())
-                    else "convert one with .to(dtype)",
-                )
+            raise runtime_error(
+                f"Input type ({input.dtype}) and {name} type ({t.dtype}) should be the same",
+                "convert the input, float64 is NumPy's default: x.float()"
+                if input.dtype is dtypes.float64
+                else "convert the integers to floating point: x.float()"
+                if not (input.is_floating_point() or input.is_complex())
+                else "convert one with .to(dtype)",
             )
 
 
@@ -111,15 +109,13 @@ def check_weight(weight: Tensor, n: int, name: str, input: Tensor) -> None:
     """RuntimeError unless the weight has n + 2 dimensions."""
     dims, shape = weight._array.ndim, list(weight.shape)
     if dims < 3:
-        raise RuntimeError(explain(f"weight should have at least three dimensions, but has {dims}: {shape}", op=name))
+        raise runtime_error(f"weight should have at least three dimensions, but has {dims}: {shape}", op=name)
     if dims != n + 2:
-        raise RuntimeError(
-            explain(
-                f"Expected {dims}-dimensional input for {dims}-dimensional weight {shape}, but got "
-                f"{input._array.ndim}-dimensional input of size {list(input.shape)} instead",
-                f"a weight of {name} has {n + 2} dimensions: (out, in / groups, *kernel)",
-                op=name,
-            )
+        raise runtime_error(
+            f"Expected {dims}-dimensional input for {dims}-dimensional weight {shape}, but got "
+            f"{input._array.ndim}-dimensional input of size {list(input.shape)} instead",
+            f"a weight of {name} has {n + 2} dimensions: (out, in / groups, *kernel)",
+            op=name,
         )
 
 
@@ -128,24 +124,20 @@ def check_channels_are_no_batch(input: Tensor, weight: Tensor, groups: int, name
     pictures."""
     channels, wanted = input._array.shape[0], weight._array.shape[1] * groups
     if wanted == 1 != channels:
-        raise RuntimeError(
-            explain(
-                f"Given groups={groups}, weight of size {list(weight.shape)}, expected input{list(input.shape)} to "
-                f"have 1 channels, but got {channels} channels instead",
-                f"{name} reads (channels, *size): for a batch of {channels} with one channel each, add the dimension: "
-                "x.unsqueeze(1)",
-            )
+        raise runtime_error(
+            f"Given groups={groups}, weight of size {list(weight.shape)}, expected input{list(input.shape)} to "
+            f"have 1 channels, but got {channels} channels instead",
+            f"{name} reads (channels, *size): for a batch of {channels} with one channel each, add the dimension: "
+            "x.unsqueeze(1)",
         )
 
 
 def check_bias(bias: Tensor | None, channels: int, name: str) -> None:
     """RuntimeError unless the bias has one number for each output channel."""
     if bias is not None and bias._array.shape != (channels,):
-        raise RuntimeError(
-            explain(
-                f"{name}: expected bias to be 1-dimensional with {channels} elements, but got bias of size "
-                f"{list(bias.shape)} instead"
-            )
+        raise runtime_error(
+            f"{name}: expected bias to be 1-dimensional with {channels} elements, but got bias of size "
+            f"{list(bias.shape)} instead"
         )
 
 
@@ -185,7 +177,7 @@ def convolve_transposed(n: int) -> Callable:
         )
         size = tuple(m - 2 * p + o for m, p, o in zip(whole, padding, extra))
         if any(m < 1 for m in size):
-            raise RuntimeError(explain(f"{name}: calculated output size {list(size)} is too small", "pad less"))
+            raise runtime_error(f"{name}: calculated output size {list(size)} is too small", "pad less")
         if all(o < s for o, s in zip(extra, stride)):
             out = conv_input_grad(x, weight, size, stride, padding, dilation, groups)
         else:  # an input of that size would give more than x: cut from the whole
@@ -214,20 +206,16 @@ def check_transposed(x: Tensor, weight: Tensor, stride: tuple, dilation: tuple, 
     """RuntimeError where the channels do not fit, or the output padding is too large to be a padding."""
     channels, wanted = x._array.shape[1], weight._array.shape[0]
     if channels != wanted:
-        raise RuntimeError(
-            explain(
-                f"Given transposed=1, weight of size {list(weight.shape)}, expected input{list(x.shape)} to have "
-                f"{wanted} channels, but got {channels} channels instead",
-                f"use in_channels={channels}, or an input with {wanted} channels (dimension 1)",
-            )
+        raise runtime_error(
+            f"Given transposed=1, weight of size {list(weight.shape)}, expected input{list(x.shape)} to have "
+            f"{wanted} channels, but got {channels} channels instead",
+            f"use in_channels={channels}, or an input with {wanted} channels (dimension 1)",
         )
     for o, s, d in zip(extra, stride, dilation):
         if o >= max(s, d):
-            raise RuntimeError(
-                explain(
-                    f"output padding must be smaller than either stride or dilation, but got output_padding={extra}, "
-                    f"stride={stride}, dilation={dilation}"
-                )
+            raise runtime_error(
+                f"output padding must be smaller than either stride or dilation, but got output_padding={extra}, "
+                f"stride={stride}, dilation={dilation}"
             )
 
 
@@ -299,15 +287,13 @@ def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, pad: int = 0) -> Tenso
     """
     x, w = input._array.shape, weight._array.shape
     if len(x) != 3:
-        raise RuntimeError(explain("Input must have 3 dims: time, batch, in_channel", shape=x))
+        raise runtime_error("Input must have 3 dims: time, batch, in_channel", shape=x)
     if len(w) != 3:
-        raise RuntimeError(explain("Weight tensor must have 3 dims: kernel_width, in_channels, out_channels.", shape=w))
+        raise runtime_error("Weight tensor must have 3 dims: kernel_width, in_channels, out_channels.", shape=w)
     if bias._array.ndim != 1:
-        raise RuntimeError(explain("Bias must be 1-D", shape=tuple(bias.shape)))
+        raise runtime_error("Bias must be 1-D", shape=tuple(bias.shape))
     if x[2] != w[1]:
-        raise RuntimeError(
-            explain("Input dim 2 (input channels) is not == dim 1 in the weight tensor", input=x, weight=w)
-        )
+        raise runtime_error("Input dim 2 (input channels) is not == dim 1 in the weight tensor", input=x, weight=w)
     if w[2] != bias._array.shape[0]:
-        raise RuntimeError(explain("Bias size must equal dim 2 in the weight tensor (output channels).", weight=w))
+        raise runtime_error("Bias size must equal dim 2 in the weight tensor (output channels).", weight=w)
     return permute(conv1d(permute(input, (1, 2, 0)), permute(weight, (2, 1, 0)), bias, padding=pad), (2, 0, 1))

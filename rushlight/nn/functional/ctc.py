@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from rushlight.base.errors import explain
+from rushlight.base.errors import not_implemented_error, runtime_error, value_error
 from rushlight.core.arguments import integer
 from rushlight.core.tensor import Tensor, created, from_array, noticed
 from rushlight.nn.functional.loss import reduced
@@ -40,7 +40,7 @@ def ctc_loss(
     """
     inputs, lengths = whole_numbers(input_lengths, "input_lengths"), whole_numbers(target_lengths, "target_lengths")
     if reduction not in ("mean", "sum", "none"):
-        raise ValueError(explain(f"{reduction} is not a valid value for reduction", "'mean', 'sum' or 'none'"))
+        raise value_error(f"{reduction} is not a valid value for reduction", "'mean', 'sum' or 'none'")
     alone = log_probs._array.ndim == 2 and len(inputs) == 1
     x = unsqueeze(log_probs, 1) if alone else log_probs
     check(x, targets, inputs, lengths, blank)
@@ -59,7 +59,7 @@ def whole_numbers(lengths: Any, name: str) -> tuple[int, ...]:
     if not isinstance(lengths, Tensor):
         return tuple([integer(n, name) for n in lengths])
     if lengths._array.dtype.kind not in "iu":
-        raise RuntimeError(explain(f"{name} must be integral", "convert it with .long()", dtype=lengths.dtype))
+        raise runtime_error(f"{name} must be integral", "convert it with .long()", dtype=lengths.dtype)
     noticed(lengths)
     return tuple(lengths._array.ravel().tolist())
 
@@ -67,29 +67,26 @@ def whole_numbers(lengths: Any, name: str) -> tuple[int, ...]:
 def check(x: Tensor, targets: Tensor, inputs: tuple[int, ...], lengths: tuple[int, ...], blank: int) -> None:
     """RuntimeError, in torch's words, where sizes and lengths do not fit, or numbers are not of float32 or float64."""
     if not x.is_floating_point() or x._array.dtype.itemsize < 4:
-        raise NotImplementedError(
-            explain(f"\"ctc_loss\" not implemented for '{x.dtype.scalar_type}'", "convert log_probs with .float()")
+        raise not_implemented_error(
+            f"\"ctc_loss\" not implemented for '{x.dtype.scalar_type}'", "convert log_probs with .float()"
         )
     if x._array.ndim != 3:
-        raise RuntimeError(
-            explain(
-                f"Expected 3-dimensional tensor, but got {x._array.ndim}-dimensional tensor for argument #1 "
-                "'log_probs'",
-                "(T, N, C): time, batch, classes",
-            )
+        raise runtime_error(
+            f"Expected 3-dimensional tensor, but got {x._array.ndim}-dimensional tensor for argument #1 'log_probs'",
+            "(T, N, C): time, batch, classes",
         )
     if x._array.size == 0:
-        raise RuntimeError(explain("log_probs tensor must not be empty", shape=tuple(x.shape)))
+        raise runtime_error("log_probs tensor must not be empty", shape=tuple(x.shape))
     times, batch, classes = x._array.shape
     if not 0 <= blank < classes:
-        raise RuntimeError(explain("blank must be in label range", f"it is a class, from 0 to {classes - 1}"))
+        raise runtime_error("blank must be in label range", f"it is a class, from 0 to {classes - 1}")
     for name, given, most in (("input_lengths", inputs, times), ("target_lengths", lengths, None)):
         if len(given) != batch:
-            raise RuntimeError(explain(f"{name} must be of size batch_size", f"pass {batch} lengths", got=len(given)))
+            raise runtime_error(f"{name} must be of size batch_size", f"pass {batch} lengths", got=len(given))
         if min(given) < 0:
-            raise RuntimeError(explain(f"Expected {name} to have value at least 0, but got value {min(given)}"))
+            raise runtime_error(f"Expected {name} to have value at least 0, but got value {min(given)}")
         if most is not None and max(given) > most:
-            raise RuntimeError(explain(f"Expected {name} to have value at most {most}, but got value {max(given)}"))
+            raise runtime_error(f"Expected {name} to have value at most {most}, but got value {max(given)}")
     check_targets(targets._array.shape, batch, lengths)
 
 
@@ -97,21 +94,15 @@ def check_targets(shape: tuple[int, ...], batch: int, lengths: tuple[int, ...]) 
     """RuntimeError unless the number of labels fits the lengths."""
     end = " for argument #2 'targets'"
     if len(shape) == 1 and shape[0] != sum(lengths):
-        raise RuntimeError(
-            explain(
-                f"Expected tensor to have size {sum(lengths)} at dimension 0, but got size {shape[0]}{end}",
-                "the sum of target_lengths",
-            )
+        raise runtime_error(
+            f"Expected tensor to have size {sum(lengths)} at dimension 0, but got size {shape[0]}{end}",
+            "the sum of target_lengths",
         )
     if len(shape) == 2 and shape[0] != batch:
-        raise RuntimeError(
-            explain(f"Expected tensor to have size {batch} at dimension 0, but got size {shape[0]}{end}")
-        )
+        raise runtime_error(f"Expected tensor to have size {batch} at dimension 0, but got size {shape[0]}{end}")
     if len(shape) == 2 and shape[1] < max(lengths):
-        raise RuntimeError(
-            explain(
-                f"Expected tensor to have size at least {max(lengths)} at dimension 1, but got size {shape[1]}{end}"
-            )
+        raise runtime_error(
+            f"Expected tensor to have size at least {max(lengths)} at dimension 1, but got size {shape[1]}{end}"
         )
     if len(shape) not in (1, 2):
-        raise RuntimeError(explain(f"Expected tensor to have 1 or 2 dimensions, but got {len(shape)}{end}"))
+        raise runtime_error(f"Expected tensor to have 1 or 2 dimensions, but got {len(shape)}{end}")

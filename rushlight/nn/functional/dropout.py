@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rushlight.base.errors import explain, warn
+from rushlight.base.errors import runtime_error, value_error, warn
 from rushlight.core.mode import mode, taken
 from rushlight.core.tensor import Tensor
 from rushlight.core.views import assign
@@ -15,7 +15,7 @@ ALPHA = 1.7580993408473766  # minus selu's limit at -infinity
 def check_p(p: float) -> None:
     """ValueError unless p is a probability."""
     if p < 0.0 or p > 1.0:
-        raise ValueError(explain(f"dropout probability has to be between 0 and 1, but got {p}"))
+        raise value_error(f"dropout probability has to be between 0 and 1, but got {p}")
 
 
 def apply_dropout(input: Tensor, p: float, training: bool, inplace: bool, features: bool = False) -> Tensor:
@@ -58,12 +58,10 @@ def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
     """
     check_p(p)
     if input._array.ndim not in (2, 3):
-        raise RuntimeError(
-            explain(
-                f"dropout1d: Expected 2D or 3D input, but received a {input._array.ndim}D input. Note that dropout1d "
-                "exists to provide channel-wise dropout on inputs with 1 spatial dimension, a channel dimension, and "
-                "an optional batch dimension (i.e. 2D or 3D inputs)."
-            )
+        raise runtime_error(
+            f"dropout1d: Expected 2D or 3D input, but received a {input._array.ndim}D input. Note that dropout1d "
+            "exists to provide channel-wise dropout on inputs with 1 spatial dimension, a channel dimension, and "
+            "an optional batch dimension (i.e. 2D or 3D inputs)."
         )
     return batched(input, 3, p, training, inplace)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rushlight.base.errors import explain
+from rushlight.base.errors import not_implemented_error, runtime_error, value_error
 from rushlight.base.intp import as_intp
 from rushlight.core.arguments import check_dtypes
 from rushlight.core.mode import mode as grad_mode
@@ -40,21 +40,19 @@ def embedding(
             [1., 2.]])
     """
     if weight._array.ndim != 2:
-        raise RuntimeError(explain("'weight' must be 2-D", "its shape is (rows, columns)", shape=tuple(weight.shape)))
+        raise runtime_error("'weight' must be 2-D", "its shape is (rows, columns)", shape=tuple(weight.shape))
     if input._array.dtype.kind not in "iu":
-        raise RuntimeError(
-            explain(
-                "Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but "
-                f"got torch.{input.dtype.scalar_type}Tensor instead",
-                "convert with .long()",
-            )
+        raise runtime_error(
+            "Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but "
+            f"got torch.{input.dtype.scalar_type}Tensor instead",
+            "convert with .long()",
         )
     padding_idx = padding_row(padding_idx, weight)
     if max_norm is not None:
         shorten(weight, input, max_norm, norm_type)
     if sparse and weight._node is not None and weight._node.leaf:
         if scale_grad_by_freq:
-            raise RuntimeError(explain("embedding_backward: scale_grad_by_freq not supported with sparse gradients"))
+            raise runtime_error("embedding_backward: scale_grad_by_freq not supported with sparse gradients")
         from rushlight.sparse.rows import looked_up  # loaded with the first sparse gradient
 
         return looked_up(weight, input, padding_idx)
@@ -118,20 +116,16 @@ def embedding_bag(
     """
     check_dtypes("embedding_bag", "f", weight)
     if mode not in ("sum", "mean", "max"):
-        raise ValueError(explain(f"mode has to be one of sum, mean or max, got {mode!r}"))
+        raise value_error(f"mode has to be one of sum, mean or max, got {mode!r}")
     if per_sample_weights is not None and mode != "sum":
-        raise NotImplementedError(
-            explain(
-                "embedding_bag: per_sample_weights was not None. per_sample_weights is only supported for mode='sum' "
-                f"(got mode='{mode}')."
-            )
+        raise not_implemented_error(
+            "embedding_bag: per_sample_weights was not None. per_sample_weights is only supported for mode='sum' "
+            f"(got mode='{mode}')."
         )
     if mode == "max" and (scale_grad_by_freq or sparse):
-        raise ValueError(
-            explain(
-                "max mode does not support "
-                + ("scaling the gradient by the frequency" if scale_grad_by_freq else "sparse weights")
-            )
+        raise value_error(
+            "max mode does not support "
+            + ("scaling the gradient by the frequency" if scale_grad_by_freq else "sparse weights")
         )
     check_bags(input, weight, per_sample_weights, padding_idx)
     padding_idx = padding_row(padding_idx, weight)
@@ -178,39 +172,28 @@ def summed(
 def check_bags(input: Tensor, weight: Tensor, factors: Tensor | None, padding_idx: int | None) -> None:
     """torch's errors for rows that are not there, and for factors of another shape or dtype."""
     if weight._array.ndim != 2:
-        raise RuntimeError(explain("weight has to be a 2D Tensor", op="embedding_bag", shape=tuple(weight.shape)))
+        raise runtime_error("weight has to be a 2D Tensor", op="embedding_bag", shape=tuple(weight.shape))
     n, at = len(weight._array), input._array
     if padding_idx is not None and not -n <= padding_idx < n:
-        raise RuntimeError(
-            explain(
-                "padding_idx must be within the number of embeddings",
-                op="embedding_bag",
-                padding_idx=padding_idx,
-                rows=n,
-            )
+        raise runtime_error(
+            "padding_idx must be within the number of embeddings", op="embedding_bag", padding_idx=padding_idx, rows=n
         )
     if factors is not None and factors._array.shape != at.shape:
-        raise ValueError(
-            explain(
-                f"embedding_bag: If per_sample_weights ({list(factors.shape)}) is not None, then it must have the "
-                f"same shape as the input ({list(input.shape)})"
-            )
+        raise value_error(
+            f"embedding_bag: If per_sample_weights ({list(factors.shape)}) is not None, then it must have the "
+            f"same shape as the input ({list(input.shape)})"
         )
     if factors is not None and factors._array.dtype != weight._array.dtype:
-        raise RuntimeError(
-            explain(
-                f"expected per_sample_weights to have the same type as the weight, but got {factors.dtype} and "
-                f"{weight.dtype}",
-                "convert one: .to(weight.dtype)",
-            )
+        raise runtime_error(
+            f"expected per_sample_weights to have the same type as the weight, but got {factors.dtype} and "
+            f"{weight.dtype}",
+            "convert one: .to(weight.dtype)",
         )
     if at.__class__ is np.ndarray and at.size and at.dtype.kind in "iu" and not all_below(at, n):
-        raise RuntimeError(
-            explain(
-                "embedding_bag: Expected idx >= 0 && idx < num_embeddings but found idx to be "
-                f"{at.min() if at.min() < 0 else at.max()}",
-                rows=n,
-            )
+        raise runtime_error(
+            "embedding_bag: Expected idx >= 0 && idx < num_embeddings but found idx to be "
+            f"{at.min() if at.min() < 0 else at.max()}",
+            rows=n,
         )
 
 
@@ -227,54 +210,46 @@ def bags(input: Tensor, offsets: Tensor | None, include_last: bool) -> tuple[np.
     noticed(input)
     if input._array.ndim == 2:
         if offsets is not None:
-            raise ValueError(
-                explain(
-                    "if input is 2D, then offsets has to be None, as input is treated is a mini-batch of fixed "
-                    f"length sequences. However, found offsets of type {type(offsets)}"
-                )
+            raise value_error(
+                "if input is 2D, then offsets has to be None, as input is treated is a mini-batch of fixed "
+                f"length sequences. However, found offsets of type {type(offsets)}"
             )
         b, n = input._array.shape
         return input._array.reshape(-1), np.full(b, n)
     if input._array.ndim != 1:
-        raise ValueError(explain(f"input has to be 1D or 2D Tensor, but got Tensor of dimension {input._array.ndim}"))
+        raise value_error(f"input has to be 1D or 2D Tensor, but got Tensor of dimension {input._array.ndim}")
     size = input._array.size
     given = checked_offsets(offsets, size, include_last)
     starts = given if include_last or not given.size else np.concatenate((given, (size,)))
     sizes = starts[1:] - starts[:-1]
     if given.size and np.minimum.reduce(sizes, initial=0) < 0:
-        raise RuntimeError(explain("offsets must not decrease: each says where a bag begins", offsets=given.tolist()))
+        raise runtime_error("offsets must not decrease: each says where a bag begins", offsets=given.tolist())
     return input._array[: starts[-1] if given.size else 0], sizes
 
 
 def checked_offsets(offsets: Tensor | None, size: int, include_last: bool) -> np.ndarray:
     """The rows at which the bags of `size` rows begin. ValueError or RuntimeError for what cannot be such rows."""
     if offsets is None or offsets._array.ndim != 1:
-        raise ValueError(
-            explain(
-                "offsets has to be a 1D Tensor but got "
-                + ("None" if offsets is None else f"{offsets._array.ndim} dimensions")
-            )
+        raise value_error(
+            "offsets has to be a 1D Tensor but got "
+            + ("None" if offsets is None else f"{offsets._array.ndim} dimensions")
         )
     given = offsets._array
     if given.dtype.kind not in "iu":
-        raise RuntimeError(
-            explain(
-                "Expected tensor for argument #1 'offsets' to have one of the following scalar types: Long, Int; but "
-                f"got torch.{offsets.dtype.scalar_type}Tensor instead"
-            )
+        raise runtime_error(
+            "Expected tensor for argument #1 'offsets' to have one of the following scalar types: Long, Int; but "
+            f"got torch.{offsets.dtype.scalar_type}Tensor instead"
         )
     if include_last and not given.size:
-        raise RuntimeError(explain("include_last_offset: number of offsets should be at least 1"))
+        raise runtime_error("include_last_offset: number of offsets should be at least 1")
     if given.size and given[0] != 0:
-        raise RuntimeError(
-            explain(
-                "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position 0. "
-                f"However, got {given[0]}"
-            )
+        raise runtime_error(
+            "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position 0. "
+            f"However, got {given[0]}"
         )
     if given.size and given[-1] > size:
-        raise RuntimeError(
-            explain(f"offsets[-1] can not be greater than input's length {size} but got offsets[-1] of {given[-1]}")
+        raise runtime_error(
+            f"offsets[-1] can not be greater than input's length {size} but got offsets[-1] of {given[-1]}"
         )
     return given
 
@@ -319,12 +294,8 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     """
     t = tensor._array
     if t.dtype != np.int64:
-        raise RuntimeError(
-            explain(
-                "one_hot is only applicable to index tensor of type LongTensor.",
-                "convert with .long()",
-                dtype=tensor.dtype,
-            )
+        raise runtime_error(
+            "one_hot is only applicable to index tensor of type LongTensor.", "convert with .long()", dtype=tensor.dtype
         )
     num_classes = class_count(tensor, num_classes)
     if t.__class__ is np.ndarray and grad_mode().watch is None:  # in a third of the time
@@ -341,23 +312,21 @@ def class_count(tensor: Tensor, num_classes: int) -> int:
     """`num_classes`, or one more than the largest class for -1. RuntimeError for classes below 0 or beyond."""
     t = tensor._array
     if t.size == 0 and num_classes <= 0:
-        raise RuntimeError(explain("Can not infer total number of classes from empty tensor."))
+        raise runtime_error("Can not infer total number of classes from empty tensor.")
     # in vmap: the classes of all samples
     known = t if num_classes == -1 or tensor.is_meta else holder(tensor)._array
     checked = t.size and not (tensor.is_meta and num_classes != -1)
     if checked and known.min() < 0:
-        raise RuntimeError(explain("Class values must be non-negative."))
+        raise runtime_error("Class values must be non-negative.")
     if num_classes == -1:
         noticed(tensor)
         return int(t.max()) + 1
     if checked and known.max() >= num_classes:
         noticed(tensor)
-        raise RuntimeError(
-            explain(
-                "Class values must be smaller than num_classes.",
-                "class numbers are 0 to num_classes - 1; use more classes",
-                largest=known.max(),
-                num_classes=num_classes,
-            )
+        raise runtime_error(
+            "Class values must be smaller than num_classes.",
+            "class numbers are 0 to num_classes - 1; use more classes",
+            largest=known.max(),
+            num_classes=num_classes,
         )
     return num_classes

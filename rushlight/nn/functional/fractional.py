@@ -6,7 +6,7 @@ from collections.abc import Callable
 from math import prod
 from typing import Any
 
-from rushlight.base.errors import explain
+from rushlight.base.errors import runtime_error, value_error
 from rushlight.core.tensor import Tensor
 from rushlight.kernels.fractional_pool import check_windows
 from rushlight.nn.functional.size_arguments import each, with_batch, without_batch
@@ -31,18 +31,16 @@ def fractional_max_pooling(n: int) -> tuple[Callable, Callable]:
         _random_samples: Tensor | None = None,
     ) -> tuple[Tensor, Tensor]:
         if output_size is None and output_ratio is None:
-            raise ValueError(explain(f"{name} requires specifying either an output_size or an output_ratio"))
+            raise value_error(f"{name} requires specifying either an output_size or an output_ratio")
         kernel = whole(kernel_size, n, name, "kernel_size")
         x, added = with_batch(input, n, name)
         if output_size is None:
             ratios = output_ratio if isinstance(output_ratio, (tuple, list)) else (output_ratio,) * n
             if len(ratios) != n:
-                raise ValueError(
-                    explain(
-                        f"{name} requires output_ratio to either be a single Int or tuple of Ints.",
-                        f"pass one for each of the {n} dimensions",
-                        output_ratio=ratios,
-                    )
+                raise value_error(
+                    f"{name} requires output_ratio to either be a single Int or tuple of Ints.",
+                    f"pass one for each of the {n} dimensions",
+                    output_ratio=ratios,
                 )
             output_size = tuple(int(s * float(r)) for s, r in zip(x._array.shape[2:], ratios))
         out = whole(output_size, n, name, "output_size")
@@ -90,12 +88,8 @@ def fractional_max_pooling(n: int) -> tuple[Callable, Callable]:
 
 def whole(value: Any, n: int, name: str, what: str) -> tuple[int, ...]:
     if isinstance(value, (tuple, list)) and len(value) not in (1, n):
-        raise RuntimeError(
-            explain(
-                f"{name}: {what} must either be a single Int or tuple of Ints",
-                f"pass 1 or {n} numbers",
-                got=tuple(value),
-            )
+        raise runtime_error(
+            f"{name}: {what} must either be a single Int or tuple of Ints", f"pass 1 or {n} numbers", got=tuple(value)
         )
     return each(value, n, what)
 
@@ -107,14 +101,12 @@ def check(x: Tensor, kernel: tuple[int, ...], name: str) -> None:
     if x._array.dtype in op.refused:
         raise not_taken(op, (x,), x.dtype)
     if min(kernel) < 1:
-        raise RuntimeError(explain(f"{name}: kernel_size should be greater than zero, but got {kernel}"))
+        raise runtime_error(f"{name}: kernel_size should be greater than zero, but got {kernel}")
     if prod(x._array.shape[1:]) == 0:
         at = x._array.shape.index(0, 1)
-        raise RuntimeError(
-            explain(
-                f"{name}(): Expected input to have non-zero size for non-batch dimensions, but got{list(x.shape)} "
-                f"with dimension {at} being empty."
-            )
+        raise runtime_error(
+            f"{name}(): Expected input to have non-zero size for non-batch dimensions, but got{list(x.shape)} "
+            f"with dimension {at} being empty."
         )
 
 
@@ -132,7 +124,7 @@ def checked(samples: Tensor, x: Tensor, n: int) -> Tensor:
     elif shape[2] != n:
         what = f"Expect _random_samples.size(2) equals to {n}; got {shape[2]}."
     if what:
-        raise RuntimeError(explain(what, samples=shape, input=tuple(x.shape)))
+        raise runtime_error(what, samples=shape, input=tuple(x.shape))
     return samples
 
 

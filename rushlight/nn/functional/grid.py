@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from rushlight.base.dtypes import dtype
-from rushlight.base.errors import explain, warn
+from rushlight.base.errors import not_implemented_error, runtime_error, value_error, warn
 from rushlight.core.build import composite
 from rushlight.core.tensor import Tensor, created, from_array
 from rushlight.creation.ranges import evenly_spaced
@@ -44,18 +44,13 @@ def grid_sample(
     tensor([[[[1.5000]]]])
     """
     if mode not in MODES:
-        raise ValueError(
-            explain(
-                "nn.functional.grid_sample(): expected mode to be 'bilinear', 'nearest' or 'bicubic', but got: "
-                f"'{mode}'"
-            )
+        raise value_error(
+            f"nn.functional.grid_sample(): expected mode to be 'bilinear', 'nearest' or 'bicubic', but got: '{mode}'"
         )
     if padding_mode not in PADDINGS:
-        raise ValueError(
-            explain(
-                "nn.functional.grid_sample(): expected padding_mode to be 'zeros', 'border', or 'reflection', but "
-                f"got: '{padding_mode}'"
-            )
+        raise value_error(
+            "nn.functional.grid_sample(): expected padding_mode to be 'zeros', 'border', or 'reflection', but "
+            f"got: '{padding_mode}'"
         )
     if align_corners is None:
         warn(CHANGED)
@@ -109,37 +104,31 @@ def check_sizes(input: Tensor, grid: Tensor, mode: str) -> None:
     n = len(x) - 2
     sizes = f"got input with sizes {x} and grid with sizes {y}"
     if not x or not y or x[0] != y[0]:
-        raise RuntimeError(explain(f"grid_sampler(): expected grid and input to have same batch size, but {sizes}"))
+        raise runtime_error(f"grid_sampler(): expected grid and input to have same batch size, but {sizes}")
     if y[-1] != n:
-        raise RuntimeError(
-            explain(
-                f"grid_sampler(): expected grid to have size {n} in last dimension, but got grid with sizes {y}",
-                "pass a number for each spatial dimension of the input",
-            )
+        raise runtime_error(
+            f"grid_sampler(): expected grid to have size {n} in last dimension, but got grid with sizes {y}",
+            "pass a number for each spatial dimension of the input",
         )
     if n not in (2, 3) or len(y) != len(x):
-        raise RuntimeError(
-            explain(f"grid_sampler(): expected 4D or 5D input and grid with same number of dimensions, but {sizes}")
+        raise runtime_error(
+            f"grid_sampler(): expected 4D or 5D input and grid with same number of dimensions, but {sizes}"
         )
     if 0 in x[2:]:
-        raise RuntimeError(
-            explain(
-                f"grid_sampler(): expected input to have non-empty spatial dimensions, but input has sizes {x} with "
-                f"dimension {x.index(0, 2)} being empty"
-            )
+        raise runtime_error(
+            f"grid_sampler(): expected input to have non-empty spatial dimensions, but input has sizes {x} with "
+            f"dimension {x.index(0, 2)} being empty"
         )
     if mode == "bicubic" and n != 2:
-        raise RuntimeError(explain("grid_sampler(): bicubic interpolation only supports 4D input", sizes=sizes))
+        raise runtime_error("grid_sampler(): bicubic interpolation only supports 4D input", sizes=sizes)
     if input.dtype is not grid.dtype:
-        raise RuntimeError(
-            explain(
-                f"expected scalar type {input.dtype.scalar_type} but found {grid.dtype.scalar_type}",
-                "convert one to the other's dtype: .to(dtype)",
-            )
+        raise runtime_error(
+            f"expected scalar type {input.dtype.scalar_type} but found {grid.dtype.scalar_type}",
+            "convert one to the other's dtype: .to(dtype)",
         )
     if not input.is_floating_point():
-        raise NotImplementedError(
-            explain(f"\"grid_sampler_{n}d\" not implemented for '{input.dtype.scalar_type}'", "convert with .float()")
+        raise not_implemented_error(
+            f"\"grid_sampler_{n}d\" not implemented for '{input.dtype.scalar_type}'", "convert with .float()"
         )
 
 
@@ -231,28 +220,22 @@ def steps(n: int, align: bool, d: dtype) -> np.ndarray:
 def check_affine(theta: Tensor, size: tuple[int, ...]) -> None:
     """ValueError, NotImplementedError or RuntimeError where theta and size do not fit."""
     if not theta.is_floating_point():
-        raise ValueError(explain(f"Expected theta to have floating point type, but got {theta.dtype}"))
+        raise value_error(f"Expected theta to have floating point type, but got {theta.dtype}")
     n = len(size) - 2
     if n not in (2, 3):
-        raise NotImplementedError(
-            explain(
-                "affine_grid only supports 4D and 5D sizes, for 2D and 3D affine transforms, respectively. Got size "
-                f"{size}."
-            )
+        raise not_implemented_error(
+            "affine_grid only supports 4D and 5D sizes, for 2D and 3D affine transforms, respectively. Got size "
+            f"{size}."
         )
     if theta._array.ndim != 3 or theta._array.shape[1:] != (n, n + 1):
-        raise ValueError(
-            explain(
-                f"Expected a batch of {n}D affine matrices of shape Nx{n}x{n + 1} for size {size}. Got {theta.shape}."
-            )
+        raise value_error(
+            f"Expected a batch of {n}D affine matrices of shape Nx{n}x{n + 1} for size {size}. Got {theta.shape}."
         )
     if min(size) <= 0:
-        raise ValueError(explain(f"Expected non-zero, positive output size. Got {size}"))
+        raise value_error(f"Expected non-zero, positive output size. Got {size}")
     if theta._array.shape[0] != size[0]:
-        raise RuntimeError(
-            explain(
-                f"Expected size for first two dimensions of batch2 tensor to be: [{size[0]}, {n + 1}] but got: "
-                f"[{theta._array.shape[0]}, {n + 1}].",
-                "pass one matrix for each image",
-            )
+        raise runtime_error(
+            f"Expected size for first two dimensions of batch2 tensor to be: [{size[0]}, {n + 1}] but got: "
+            f"[{theta._array.shape[0]}, {n + 1}].",
+            "pass one matrix for each image",
         )

@@ -8,7 +8,7 @@ from math import prod
 import numpy as np
 
 from rushlight.base.dtypes import FLOATING
-from rushlight.base.errors import NoArray, check_kinds, explain, not_a_tensor
+from rushlight.base.errors import NoArray, check_kinds, not_a_tensor, runtime_error
 from rushlight.core.arguments import check_dtypes, promoted, same_dtype, wrap
 from rushlight.core.results import filled
 from rushlight.core.table import TABLE
@@ -43,11 +43,9 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None, *, out: Te
     if usual:
         return product(input, weight, bias, out=out)
     if weight._array.ndim not in (1, 2):
-        raise RuntimeError(
-            explain(
-                f"linear: weight must have 1 or 2 dimensions, but has {weight._array.ndim}",
-                "its shape is (out_features, in_features)",
-            )
+        raise runtime_error(
+            f"linear: weight must have 1 or 2 dimensions, but has {weight._array.ndim}",
+            "its shape is (out_features, in_features)",
         )
     if bias is None:
         return matmul(input, weight, out=out)  # of a vector
@@ -66,21 +64,19 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
     """
     a, b = input1._array.shape, input2._array.shape
     if a[:-1] != b[:-1]:
-        raise RuntimeError(explain(f"bilinear(): input batch dimensions do not match: got {list(a)} and {list(b)}"))
+        raise runtime_error(f"bilinear(): input batch dimensions do not match: got {list(a)} and {list(b)}")
     if weight._array.ndim != 3 or (a[-1], b[-1]) != weight._array.shape[1:]:
-        raise RuntimeError(
-            explain(
-                f"bilinear(): input sizes {a[-1]} and {b[-1]} do not match weight size {list(weight.shape)}",
-                f"make the layer take them (in1_features={a[-1]}, in2_features={b[-1]}): weight has the shape (out, "
-                "in1, in2)",
-            )
+        raise runtime_error(
+            f"bilinear(): input sizes {a[-1]} and {b[-1]} do not match weight size {list(weight.shape)}",
+            f"make the layer take them (in1_features={a[-1]}, in2_features={b[-1]}): weight has the shape (out, "
+            "in1, in2)",
         )
     k, i, j = weight._array.shape
     if bias is not None and not isinstance(bias, Tensor):
         raise not_a_tensor("bilinear", "bias", 3, bias)
     if bias is not None and bias._array.shape != (k,):
-        raise RuntimeError(
-            explain(f"bilinear(): bias size does not match weight size: got {list(bias.shape)} but expected [{k}]")
+        raise runtime_error(
+            f"bilinear(): bias size does not match weight size: got {list(bias.shape)} but expected [{k}]"
         )
     for t in (input2, weight, bias):
         if t is not None:
@@ -114,7 +110,7 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
     try:
         shape = np.broadcast_shapes(x1._array.shape, x2._array.shape)
     except ValueError:
-        raise RuntimeError(explain(mismatch((x1, x2)))) from None
+        raise runtime_error(mismatch((x1, x2))) from None
     dim = wrap(dim, len(shape))
     if x1.dtype is not x2.dtype:
         x1, x2 = promoted(TABLE["mul"], (x1, x2))
@@ -142,9 +138,9 @@ def pdist(input: Tensor, p: float = 2) -> Tensor:
     tensor([5.0000, 1.0000, 4.2426])
     """
     if input._array.ndim != 2:
-        raise RuntimeError(explain(f"pdist only supports 2D tensors, got: {input._array.ndim}D"))
+        raise runtime_error(f"pdist only supports 2D tensors, got: {input._array.ndim}D")
     if p < 0:
-        raise RuntimeError(explain("pdist only supports non-negative p values"))
+        raise runtime_error("pdist only supports non-negative p values")
     check_dtypes("pdist", "f", input)
     n = input._array.shape[0]
     numbers = np.arange(n)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from rushlight.base import dtypes
-from rushlight.base.errors import describe, explain, warn
+from rushlight.base.errors import describe, not_implemented_error, runtime_error, value_error, warn
 from rushlight.core.arguments import check_dtypes, integer
 from rushlight.core.tensor import Tensor, created, from_array
 from rushlight.nn.functional.linear import linear
@@ -31,7 +31,7 @@ def reduced(loss: Tensor, reduction: str, name: str = "") -> Tensor:
     elif reduction == "sum":
         loss = r.sum(loss)
     elif reduction != "none":
-        raise ValueError(explain(f"{reduction} is not a valid value for reduction", "'mean', 'sum' or 'none'"))
+        raise value_error(f"{reduction} is not a valid value for reduction", "'mean', 'sum' or 'none'")
     return called(loss, name) if name else loss
 
 
@@ -40,13 +40,11 @@ def reduction_of(size_average: Old, reduce: Old, reduction: str) -> str:
     if size_average is None and reduce is None and not isinstance(reduction, Tensor):
         return reduction
     if any(isinstance(old, Tensor) for old in (size_average, reduce, reduction)):
-        raise RuntimeError(
-            explain(
-                "Boolean value of Tensor with more than one value is ambiguous: an argument of the loss's constructor "
-                "is a tensor",
-                "create the loss first, then call it: nn.MSELoss()(input, target); or use "
-                "nn.functional.mse_loss(input, target)",
-            )
+        raise runtime_error(
+            "Boolean value of Tensor with more than one value is ambiguous: an argument of the loss's constructor "
+            "is a tensor",
+            "create the loss first, then call it: nn.MSELoss()(input, target); or use "
+            "nn.functional.mse_loss(input, target)",
         )
     said = "none" if reduce is False else "sum" if size_average is False else "mean"
     warn(f"size_average and reduce args will be deprecated, please use reduction='{said}' instead.")
@@ -66,8 +64,8 @@ def weighted(loss: Tensor, weight: Tensor | None, reduction: str, name: str = ""
     if weight is None:
         return reduced(loss, reduction, name)
     if weight._array.shape != loss._array.shape:
-        raise ValueError(
-            explain("Inputs and weight must have the same size.", loss=tuple(loss.shape), weight=tuple(weight.shape))
+        raise value_error(
+            "Inputs and weight must have the same size.", loss=tuple(loss.shape), weight=tuple(weight.shape)
         )
     total = e.mul(loss, weight)
     return (
@@ -135,7 +133,7 @@ def smooth_l1_loss(
     reduction = reduction_of(size_average, reduce, reduction)
     warn_of_sizes(input, target)
     if beta < 0:
-        raise RuntimeError(explain("smooth_l1_loss does not support negative values for beta.", beta=beta))
+        raise runtime_error("smooth_l1_loss does not support negative values for beta.", beta=beta)
     if beta == 0:
         return l1_loss(input, target, reduction=reduction)
     return reduced(losses.smooth_l1_loss(input, target, beta), reduction, "SmoothL1LossBackward0")
@@ -154,7 +152,7 @@ def huber_loss(
     """
     warn_of_sizes(input, target)
     if delta <= 0:
-        raise RuntimeError(explain("huber_loss does not support non-positive values for delta.", delta=delta))
+        raise runtime_error("huber_loss does not support non-positive values for delta.", delta=delta)
     return weighted(losses.huber_loss(input, target, delta), weight, reduction, "HuberLossBackward0")
 
 
@@ -204,11 +202,11 @@ def gaussian_nll_loss(
         if input._array.shape[:-1] == var._array.shape:
             var = unsqueeze(var, -1)
         elif [b for a, b in zip(input._array.shape, var._array.shape) if a != b] != [1] or var.dim() != input.dim():
-            raise ValueError(explain("var is of incorrect size", input=tuple(input.shape), var=tuple(var.shape)))
+            raise value_error("var is of incorrect size", input=tuple(input.shape), var=tuple(var.shape))
     if reduction not in ("none", "mean", "sum"):
-        raise ValueError(explain(f"{reduction} is not valid", "'mean', 'sum' or 'none'"))
+        raise value_error(f"{reduction} is not valid", "'mean', 'sum' or 'none'")
     if (var._array < 0).any():
-        raise ValueError(explain("var has negative entry/entries"))
+        raise value_error("var has negative entry/entries")
     check_dtypes("gaussian_nll_loss", "fc", var)
     raw = var.detach()
     safe = e.add(var, e.sub(e.clamp_min(raw, eps), raw))  # at least eps, with var's gradient
@@ -222,13 +220,11 @@ def gaussian_nll_loss(
 def same_sizes(input: Tensor, target: Tensor, what: str) -> None:
     """ValueError unless both shapes are equal; `what` is the message, with {input} and {target}."""
     if input._array.shape != target._array.shape:
-        raise ValueError(
-            explain(
-                what.format(input=input.shape, target=target.shape),
-                f"the target needs the input's shape: target.reshape({tuple(input.shape)})"
-                if input.numel() == target.numel()
-                else "the target needs the input's shape",
-            )
+        raise value_error(
+            what.format(input=input.shape, target=target.shape),
+            f"the target needs the input's shape: target.reshape({tuple(input.shape)})"
+            if input.numel() == target.numel()
+            else "the target needs the input's shape",
         )
 
 
@@ -260,13 +256,11 @@ def binary_cross_entropy(
         "they have the same size.",
     )
     if input.dtype is not target.dtype:
-        raise RuntimeError(
-            explain(
-                f"Found dtype {target.dtype.scalar_type} but expected {input.dtype.scalar_type}",
-                "convert the target: target.to(input.dtype)",
-                input=describe(input),
-                target=describe(target),
-            )
+        raise runtime_error(
+            f"Found dtype {target.dtype.scalar_type} but expected {input.dtype.scalar_type}",
+            "convert the target: target.to(input.dtype)",
+            input=describe(input),
+            target=describe(target),
         )
     loss = times(losses.binary_cross_entropy(input, target), weight)
     return reduced(loss, reduction, "BinaryCrossEntropyBackward0")
@@ -289,14 +283,12 @@ def binary_cross_entropy_with_logits(
     reduction = reduction_of(size_average, reduce, reduction)
     same_sizes(input, target, "Target size ({target}) must be the same as input size ({input})")
     if target.dtype.category < dtypes.FLOATING:
-        raise RuntimeError(
-            explain(
-                f"result type {input.dtype.scalar_type} can't be cast to the desired output type "
-                f"{target.dtype.scalar_type}",
-                "convert the target: target.float()",
-                input=describe(input),
-                target=describe(target),
-            )
+        raise runtime_error(
+            f"result type {input.dtype.scalar_type} can't be cast to the desired output type "
+            f"{target.dtype.scalar_type}",
+            "convert the target: target.float()",
+            input=describe(input),
+            target=describe(target),
         )
     check_dtypes("binary_cross_entropy_with_logits", "f", input)
     if pos_weight is None:
@@ -327,16 +319,14 @@ def kl_div(
     said = reduction if size_average is None and reduce is None else ""
     reduction = reduction_of(size_average, reduce, reduction)
     if min(input.dtype.category, target.dtype.category) < dtypes.FLOATING:
-        raise RuntimeError(
-            explain(
-                "kl_div: Integral inputs not supported.",
-                "convert the probabilities: target.float()",
-                input=describe(input),
-                target=describe(target),
-            )
+        raise runtime_error(
+            "kl_div: Integral inputs not supported.",
+            "convert the probabilities: target.float()",
+            input=describe(input),
+            target=describe(target),
         )
     if input.dtype.is_complex or target.dtype.is_complex:
-        raise RuntimeError(explain("kl_div: Complex inputs not supported."))
+        raise runtime_error("kl_div: Complex inputs not supported.")
     if log_target:
         loss = e.mul(e.exp(target), e.sub(target, input))
     else:
@@ -378,7 +368,7 @@ def nll_loss(
     """
     reduction = reduction_of(size_average, reduce, reduction)
     if reduction not in ("mean", "sum", "none"):
-        raise ValueError(explain(f"{reduction} is not a valid value for reduction", "'mean', 'sum' or 'none'"))
+        raise value_error(f"{reduction} is not a valid value for reduction", "'mean', 'sum' or 'none'")
     ignore_index = integer(ignore_index, "ignore_index")
     x, t = input._array, target._array
     if x.ndim < 3 and t.shape == x.shape[:-1] and x.ndim and weight is None:
@@ -392,43 +382,35 @@ def check_classes(input: Tensor, target: Tensor, weight: Tensor | None) -> None:
     """Errors in torch's words where the shapes of log-probabilities, classes and weights do not fit."""
     x, t = input._array.shape, target._array.shape
     if not x:
-        raise ValueError(explain("Expected 1 or more dimensions (got 0)", "input needs a logit for each class"))
+        raise value_error("Expected 1 or more dimensions (got 0)", "input needs a logit for each class")
     if len(x) > 1 and (not t or x[0] != t[0]):
-        raise ValueError(
-            explain(
-                f"Expected input batch_size ({x[0]}) to match target batch_size ({t[0] if t else 1}).",
-                "target needs one class for each row of the input",
-                input=x,
-                target=t,
-            )
+        raise value_error(
+            f"Expected input batch_size ({x[0]}) to match target batch_size ({t[0] if t else 1}).",
+            "target needs one class for each row of the input",
+            input=x,
+            target=t,
         )
     if len(x) < 3 and len(t) > 1:
-        raise RuntimeError(
-            explain(
-                "0D or 1D target tensor expected, multi-target not supported",
-                "drop the dimension of size 1: target.squeeze(1)"
-                if t == (x[0], 1)
-                else "pass class indices, or float probabilities of the input's shape",
-                target=t,
-            )
+        raise runtime_error(
+            "0D or 1D target tensor expected, multi-target not supported",
+            "drop the dimension of size 1: target.squeeze(1)"
+            if t == (x[0], 1)
+            else "pass class indices, or float probabilities of the input's shape",
+            target=t,
         )
     wanted = (*x[:1], *x[2:]) if len(x) > 1 else ()
     if t != wanted:
-        raise RuntimeError(explain(f"Expected target size {list(wanted)}, got {list(t)}", input=x))
+        raise runtime_error(f"Expected target size {list(wanted)}, got {list(t)}", input=x)
     classes = x[min(len(x) - 1, 1)]
     if weight is not None and weight.dtype is not input.dtype:
-        raise RuntimeError(
-            explain(
-                f"expected scalar type {input.dtype.scalar_type} but found {weight.dtype.scalar_type}",
-                "convert the weight with .to(dtype)",
-            )
+        raise runtime_error(
+            f"expected scalar type {input.dtype.scalar_type} but found {weight.dtype.scalar_type}",
+            "convert the weight with .to(dtype)",
         )
     if weight is not None and weight._array.shape != (classes,):
-        raise RuntimeError(
-            explain(
-                f"weight tensor should be defined either for all {classes} classes or no classes but got weight "
-                f"tensor of shape: {list(weight.shape)}"
-            )
+        raise runtime_error(
+            f"weight tensor should be defined either for all {classes} classes or no classes but got weight "
+            f"tensor of shape: {list(weight.shape)}"
         )
 
 
@@ -454,15 +436,13 @@ def cross_entropy(
     if size_average is not None or reduce is not None:
         reduction = reduction_of(size_average, reduce, reduction)
     if not 0 <= label_smoothing <= 1:
-        raise RuntimeError(explain(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}"))
+        raise runtime_error(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
     if input._array.ndim == 0:
-        raise RuntimeError(explain("cross_entropy: expected an input of 1 or more dimensions, but got 0"))
+        raise runtime_error("cross_entropy: expected an input of 1 or more dimensions, but got 0")
     if input.dtype.category < dtypes.FLOATING:
-        raise NotImplementedError(
-            explain(
-                f"\"log_softmax\" not implemented for '{input.dtype.scalar_type}'",
-                "the logits (floats) come first, the classes (integers) second: swapped?",
-            )
+        raise not_implemented_error(
+            f"\"log_softmax\" not implemented for '{input.dtype.scalar_type}'",
+            "the logits (floats) come first, the classes (integers) second: swapped?",
         )
     dim = 1 if input._array.ndim > 1 else 0
     logs = r.log_softmax(input, dim)
@@ -492,14 +472,12 @@ def soft_cross_entropy(
 ) -> Tensor:
     """-sum over the classes of w y log softmax(x), for probabilities y."""
     if target.dtype.category < dtypes.FLOATING:
-        raise RuntimeError(
-            explain(
-                f"Expected floating point type for target with class probabilities, got {target.dtype}",
-                "pass class indices, target.argmax(1), or float probabilities, target.float()",
-            )
+        raise runtime_error(
+            f"Expected floating point type for target with class probabilities, got {target.dtype}",
+            "pass class indices, target.argmax(1), or float probabilities, target.float()",
         )
     if ignore_index >= 0:
-        raise RuntimeError(explain("ignore_index is not supported for floating point target"))
+        raise runtime_error("ignore_index is not supported for floating point target")
     classes = logs._array.shape[dim]
     if label_smoothing > 0:
         target = e.add(e.mul(target, 1 - label_smoothing), label_smoothing / classes)
@@ -601,4 +579,4 @@ def check_linear(
     elif not 0 <= label_smoothing <= 1:
         what = f"expected label_smoothing to be in range [0, 1], got {label_smoothing}"
     if what:
-        raise RuntimeError(explain(what, op="linear_cross_entropy"))
+        raise runtime_error(what, op="linear_cross_entropy")

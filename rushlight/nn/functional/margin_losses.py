@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from rushlight.base.dtypes import int64
-from rushlight.base.errors import explain
+from rushlight.base.errors import runtime_error, value_error
 from rushlight.core.arguments import check_dtypes
 from rushlight.core.build import sample_by_sample
 from rushlight.core.tensor import Tensor, from_array, noticed
@@ -41,11 +41,9 @@ def margin_ranking_loss(
     reduction = reduction_of(size_average, reduce, reduction)
     shapes = [t._array.ndim for t in (input1, input2, target)]
     if len(set(shapes)) > 1:
-        raise RuntimeError(
-            explain(
-                "margin_ranking_loss : All input tensors should have same dimension but got sizes: input1: "
-                f"{input1.shape}, input2: {input2.shape}, target: {target.shape} "
-            )
+        raise runtime_error(
+            "margin_ranking_loss : All input tensors should have same dimension but got sizes: input1: "
+            f"{input1.shape}, input2: {input2.shape}, target: {target.shape} "
         )
     loss = e.add(e.mul(e.neg(target), e.sub(input1, input2)), float(margin))
     return reduced(e.clamp_min(loss, 0), reduction)
@@ -84,12 +82,10 @@ def soft_margin_loss(
     reduction = reduction_of(size_average, reduce, reduction)
     product = e.mul(input, target)
     if product._array.shape != input._array.shape:
-        raise RuntimeError(
-            explain(
-                f"output with shape {list(input.shape)} doesn't match the broadcast shape {list(product.shape)}",
-                "target needs the shape of input, or one that broadcasts to it",
-                op="soft_margin_loss",
-            )
+        raise runtime_error(
+            f"output with shape {list(input.shape)} doesn't match the broadcast shape {list(product.shape)}",
+            "target needs the shape of input, or one that broadcasts to it",
+            op="soft_margin_loss",
         )
     loss = e.log1p(e.exp(e.neg(product))) if product.dtype.is_complex else e.neg(log_sigmoid(product)).to(input.dtype)
     return reduced(loss, reduction, "SoftMarginLossBackward0")
@@ -116,15 +112,11 @@ def cosine_embedding_loss(
     reduction = reduction_of(size_average, reduce, reduction)
     n = target._array.ndim
     if n > 1:
-        raise RuntimeError(
-            explain("0D or 1D target tensor expected, multi-target not supported", target=list(target.shape))
-        )
+        raise runtime_error("0D or 1D target tensor expected, multi-target not supported", target=list(target.shape))
     if input1._array.ndim != n + 1 or input2._array.ndim != n + 1:
-        raise RuntimeError(
-            explain(
-                f"{n}D target tensor expects {n + 1}D input tensors, but found inputs with sizes {list(input1.shape)} "
-                f"and {list(input2.shape)}."
-            )
+        raise runtime_error(
+            f"{n}D target tensor expects {n + 1}D input tensors, but found inputs with sizes {list(input1.shape)} "
+            f"and {list(input2.shape)}."
         )
     tiny = 1e-12
     product = r.sum(e.mul(input1, input2), (n,))
@@ -189,17 +181,15 @@ def triplet_margin_with_distance_loss(
     tensor(0.5000)
     """
     if reduction not in ("mean", "sum", "none"):
-        raise ValueError(explain(f"{reduction} is not a valid value for reduction", "'mean', 'sum' or 'none'"))
+        raise value_error(f"{reduction} is not a valid value for reduction", "'mean', 'sum' or 'none'")
     if margin <= 0:
-        raise ValueError(explain(f"margin must be greater than 0, got {margin}"))
+        raise value_error(f"margin must be greater than 0, got {margin}")
     distance = pairwise_distance if distance_function is None else distance_function
     dims = [t._array.ndim for t in (anchor, positive, negative)]
     if len(set(dims)) > 1:
-        raise RuntimeError(
-            explain(
-                "The anchor, positive, and negative tensors are expected to have the same number of dimensions, but "
-                f"got: anchor {dims[0]}D, positive {dims[1]}D, and negative {dims[2]}D inputs"
-            )
+        raise runtime_error(
+            "The anchor, positive, and negative tensors are expected to have the same number of dimensions, but "
+            f"got: anchor {dims[0]}D, positive {dims[1]}D, and negative {dims[2]}D inputs"
         )
     near, far = distance(anchor, positive), distance(anchor, negative)
     if swap:
@@ -233,21 +223,19 @@ def checked_scores(input: Tensor, reduction: str) -> tuple[int, int]:
     """
     ndim, c = input._array.ndim, input._array.shape[-1] if input._array.ndim else 1
     if ndim > 2 or c == 0:
-        raise RuntimeError(
-            explain(f"Expected non-empty vector or matrix with optional 0-dim batch size, but got: {list(input.shape)}")
+        raise runtime_error(
+            f"Expected non-empty vector or matrix with optional 0-dim batch size, but got: {list(input.shape)}"
         )
     if reduction not in ("mean", "sum", "none"):
-        raise ValueError(explain(f"{reduction} is not a valid value for reduction", "'mean', 'sum' or 'none'"))
+        raise value_error(f"{reduction} is not a valid value for reduction", "'mean', 'sum' or 'none'")
     return ndim, c
 
 
 def check_labels(target: Tensor) -> None:
     """RuntimeError unless the labels are int64."""
     if target.dtype is not int64:
-        raise RuntimeError(
-            explain(
-                f"expected scalar type Long but found {target.dtype.scalar_type}", "convert the target with .long()"
-            )
+        raise runtime_error(
+            f"expected scalar type Long but found {target.dtype.scalar_type}", "convert the target with .long()"
         )
 
 
@@ -271,20 +259,18 @@ def multi_margin_loss(
     """
     reduction = reduction_of(size_average, reduce, reduction)
     if p not in (1, 2):
-        raise ValueError(explain("only p == 1 and p == 2 supported", p=p))
+        raise value_error("only p == 1 and p == 2 supported", p=p)
     ndim, c = checked_scores(input, reduction)
     n = input._array.shape[0] if ndim == 2 else 1
     if target._array.ndim > 1 or target._array.size != n:
-        raise RuntimeError(
-            explain(
-                "multi_margin_loss: The target tensor should be 1-D with size equal to the batch. Expected target "
-                f"size [{n}], but got {list(target.shape)}"
-            )
+        raise runtime_error(
+            "multi_margin_loss: The target tensor should be 1-D with size equal to the batch. Expected target "
+            f"size [{n}], but got {list(target.shape)}"
         )
     if weight is not None and weight._array.ndim != 1:
-        raise ValueError(explain("weight must be one-dimensional", shape=tuple(weight.shape)))
+        raise value_error("weight must be one-dimensional", shape=tuple(weight.shape))
     if weight is not None and weight._array.shape != (c,):
-        raise RuntimeError(explain(f"inconsistent weight size, expected {c} but got {list(weight.shape)}"))
+        raise runtime_error(f"inconsistent weight size, expected {c} but got {list(weight.shape)}")
     check_labels(target)
     check_dtypes("multi_margin_loss", "f", input)
     x, y = reshape(input, (n, c)), reshape(target, (n, 1))
@@ -316,9 +302,7 @@ def multilabel_margin_loss(
     reduction = reduction_of(size_average, reduce, reduction)
     ndim, c = checked_scores(input, reduction)
     if target._array.shape != input._array.shape and (ndim == 2 or target._array.size != c):
-        raise RuntimeError(
-            explain(f"inconsistent target size: {list(target.shape)} for input of size: {list(input.shape)}")
-        )
+        raise runtime_error(f"inconsistent target size: {list(target.shape)} for input of size: {list(input.shape)}")
     check_labels(target)
     check_dtypes("multilabel_margin_loss", "f", input)
     noticed(target)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from rushlight.base.errors import explain, warn
+from rushlight.base.errors import assertion_error, runtime_error, warn
 from rushlight.core.tensor import Tensor
 from rushlight.creation.factories import full, zeros
 from rushlight.nn.functional.attention import scaled_dot_product_attention
@@ -75,11 +75,9 @@ def multi_head_attention_forward(
         key_padding_mask = None if key_padding_mask is None else unsqueeze(key_padding_mask, 0)
     key_padding_mask = additive_mask(key_padding_mask, query, "key_padding_mask", attn_mask, "attn_mask")
     if is_causal and attn_mask is None:
-        raise RuntimeError(
-            explain(
-                "Need attn_mask if specifying the is_causal hint. You may use the Transformer module method "
-                "`generate_square_subsequent_mask` to create this mask."
-            )
+        raise runtime_error(
+            "Need attn_mask if specifying the is_causal hint. You may use the Transformer module method "
+            "`generate_square_subsequent_mask` to create this mask."
         )
     causal_alone = is_causal and key_padding_mask is None and not need_weights
     attn_mask = None if causal_alone else additive_mask(attn_mask, query, "attn_mask")
@@ -223,9 +221,7 @@ def check_mask(mask: Tensor, query: Tensor, key: Tensor, heads: int) -> Tensor:
     length, batch, source = query._array.shape[0], query._array.shape[1], key._array.shape[0]
     wanted = (length, source) if mask._array.ndim == 2 else (batch * heads, length, source)
     if mask._array.shape != wanted:
-        raise RuntimeError(
-            explain(f"The shape of the {mask._array.ndim}D attn_mask is {mask.shape}, but should be {wanted}.")
-        )
+        raise runtime_error(f"The shape of the {mask._array.ndim}D attn_mask is {mask.shape}, but should be {wanted}.")
     return reshape(mask, (1, 1, *wanted) if len(wanted) == 2 else (batch, heads, length, source))
 
 
@@ -272,12 +268,10 @@ def check_sizes(query: Tensor, key: Tensor, value: Tensor, embed_dim: Any, heads
     """AssertionError where sizes do not go together."""
     size = query._array.shape[-1]
     if size != embed_dim:
-        raise AssertionError(
-            explain(
-                f"was expecting embedding dimension of {embed_dim}, but got {size}",
-                f"use embed_dim={size}",
-                query=tuple(query.shape),
-            )
+        raise assertion_error(
+            f"was expecting embedding dimension of {embed_dim}, but got {size}",
+            f"use embed_dim={size}",
+            query=tuple(query.shape),
         )
     if size % heads:
         raise AssertionError(f"embed_dim {size} not divisible by num_heads {heads}")

@@ -12,7 +12,7 @@ from numpy import ndarray
 
 from rushlight.autograd.graph import packed_at_the_end
 from rushlight.base import dtypes
-from rushlight.base.errors import check_given, explain
+from rushlight.base.errors import check_given, runtime_error, value_error
 from rushlight.core.arguments import integer
 from rushlight.core.mode import mode, no_grad
 from rushlight.core.tensor import Tensor
@@ -78,29 +78,23 @@ def last_dims(
     ndim = input._array.ndim
     n = len(shape)
     if n == 0:
-        raise RuntimeError(
-            explain(
-                "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but "
-                f"got normalized_shape = {list(shape)}"
-            )
+        raise runtime_error(
+            "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but "
+            f"got normalized_shape = {list(shape)}"
         )
     for what, t in parameters.items():
         if t is not None and t._array.shape != shape:
-            raise RuntimeError(
-                explain(
-                    f"Expected {what} to be of same shape as normalized_shape, but got {what} of shape "
-                    f"{list(t.shape)} and normalized_shape = {list(shape)}"
-                )
+            raise runtime_error(
+                f"Expected {what} to be of same shape as normalized_shape, but got {what} of shape "
+                f"{list(t.shape)} and normalized_shape = {list(shape)}"
             )
     if ndim < n or input._array.shape[ndim - n :] != shape:
         wanted = ", ".join(["*", *map(str, shape)])
-        raise RuntimeError(
-            explain(
-                f"Given normalized_shape={list(shape)}, expected input with shape [{wanted}], but got input of "
-                f"size{list(input.shape)}",
-                f"{name} normalizes the last dimensions: make the layer take them "
-                f"(normalized_shape={shape_argument(input._array.shape[-n:])}), or bring them to {list(shape)}",
-            )
+        raise runtime_error(
+            f"Given normalized_shape={list(shape)}, expected input with shape [{wanted}], but got input of "
+            f"size{list(input.shape)}",
+            f"{name} normalizes the last dimensions: make the layer take them "
+            f"(normalized_shape={shape_argument(input._array.shape[-n:])}), or bring them to {list(shape)}",
         )
     return tuple(range(ndim - n, ndim))
 
@@ -136,7 +130,7 @@ def rms_norm(
 def check_pair(running_mean: Tensor | None, running_var: Tensor | None) -> None:
     """ValueError where one is given without the other."""
     if (running_mean is None) is not (running_var is None):
-        raise ValueError(explain("running_mean and running_var must either both be None or neither be None"))
+        raise value_error("running_mean and running_var must either both be None or neither be None")
 
 
 @of_halves
@@ -170,24 +164,20 @@ def batch_norm(
     check_channels(input, running_mean=running_mean, running_var=running_var, weight=weight, bias=bias)
     if not training:
         if running_mean is None or running_var is None:
-            raise RuntimeError(
-                explain(
-                    "Expected running_mean and running_var to be defined when training=False",
-                    "pass them, or normalize by the batch: training=True",
-                )
+            raise runtime_error(
+                "Expected running_mean and running_var to be defined when training=False",
+                "pass them, or normalize by the batch: training=True",
             )
         return normalization.frozen_batch_norm(input, weight, bias, running_mean, running_var, eps)
     check_pair(running_mean, running_var)
     if eps <= 0:
-        raise ValueError(explain(f"batch_norm eps must be positive during training, but got {eps}"))
+        raise value_error(f"batch_norm eps must be positive during training, but got {eps}")
     shape = input._array.shape
     count = prod(shape) // max(shape[1], 1)
     if count == 1:
-        raise ValueError(
-            explain(
-                f"Expected more than 1 value per channel when training, got input size {input.shape}",
-                "use larger batches, or call eval()",
-            )
+        raise value_error(
+            f"Expected more than 1 value per channel when training, got input size {input.shape}",
+            "use larger batches, or call eval()",
         )
     by_batch = normalized_by_batch if mode().watch is None else packed_at_the_end(normalized_by_batch)
     return by_batch(input, weight, bias, (0, *range(2, len(shape))), eps, running_mean, running_var, momentum, count)
@@ -227,13 +217,11 @@ def update_running(
 def check_batched(running: Tensor | None, new: Tensor) -> None:
     """RuntimeError if `new` is batched by vmap and `running` is not."""
     if running is not None and running._array.__class__ is ndarray is not new._array.__class__:
-        raise RuntimeError(
-            explain(
-                "Batch norm got a batched tensor as input while the running_mean or running_var, which will be "
-                "updated in place, were not batched.",
-                "call eval() on the module, or make it with track_running_stats=False: each sample of vmap has its "
-                "own statistics",
-            )
+        raise runtime_error(
+            "Batch norm got a batched tensor as input while the running_mean or running_var, which will be "
+            "updated in place, were not batched.",
+            "call eval() on the module, or make it with track_running_stats=False: each sample of vmap has its "
+            "own statistics",
         )
 
 
@@ -261,23 +249,19 @@ def updated_in_place(running: Tensor, new: Tensor, keep: float, add: float) -> b
 def check_channels(input: Tensor, **vectors: Tensor | None) -> None:
     """RuntimeError unless the input has a dimension 1, and each vector a number for each channel in it."""
     if input._array.ndim < 2:
-        raise RuntimeError(
-            explain(
-                f"batch_norm: expected an input of 2 or more dimensions, but got {input._array.ndim}",
-                "its shape is (N, C, *)",
-            )
+        raise runtime_error(
+            f"batch_norm: expected an input of 2 or more dimensions, but got {input._array.ndim}",
+            "its shape is (N, C, *)",
         )
     channels = input._array.shape[1]
     for name, t in vectors.items():
         if t is not None and t._array.shape != (channels,):
-            raise RuntimeError(
-                explain(
-                    f"{name} should contain {channels} elements not {t.numel()}",
-                    "the channels are last: x.movedim(-1, 1)"
-                    if input._array.ndim > 2 and input._array.shape[-1] == t.numel()
-                    else f"use num_features={channels}, the size of dimension 1 of the input",
-                    input=list(input.shape),
-                )
+            raise runtime_error(
+                f"{name} should contain {channels} elements not {t.numel()}",
+                "the channels are last: x.movedim(-1, 1)"
+                if input._array.ndim > 2 and input._array.shape[-1] == t.numel()
+                else f"use num_features={channels}, the size of dimension 1 of the input",
+                input=list(input.shape),
             )
 
 
@@ -306,7 +290,7 @@ def instance_norm(
     check_pair(running_mean, running_var)
     n, c, *size = input._array.shape
     if prod(size) == 1:
-        raise ValueError(explain(f"Expected more than 1 spatial element when training, got input size {input.shape}"))
+        raise value_error(f"Expected more than 1 spatial element when training, got input size {input.shape}")
     check_channels(input, running_mean=running_mean, running_var=running_var, weight=weight, bias=bias)
     if not c:
         return input.clone()
@@ -331,32 +315,26 @@ def group_norm(
     tensor([[-1.0000,  1.0000, -1.0000,  1.0000]])
     """
     if input._array.ndim < 2:
-        raise RuntimeError(explain(f"Expected at least 2 dimensions for input tensor but received {input._array.ndim}"))
+        raise runtime_error(f"Expected at least 2 dimensions for input tensor but received {input._array.ndim}")
     n, c, *size = input._array.shape
     if num_groups <= 0:
-        raise RuntimeError(explain(f"Expected num groups to be greater than 0, got {num_groups}"))
+        raise runtime_error(f"Expected num groups to be greater than 0, got {num_groups}")
     if c % num_groups:
-        raise RuntimeError(
-            explain(
-                "Expected number of channels in input to be divisible by num_groups, but got input of shape "
-                f"{list(input.shape)} and num_groups={num_groups}"
-            )
+        raise runtime_error(
+            "Expected number of channels in input to be divisible by num_groups, but got input of shape "
+            f"{list(input.shape)} and num_groups={num_groups}"
         )
     for what, t in (("weight", weight), ("bias", bias)):
         if t is not None and t._array.shape != (c,):
-            raise RuntimeError(
-                explain(
-                    f"Expected {what} to be a vector of size equal to the number of channels in input, but got {what} "
-                    f"of shape {list(t.shape)} and input of shape {list(input.shape)}",
-                    f"use num_channels={c}",
-                )
+            raise runtime_error(
+                f"Expected {what} to be a vector of size equal to the number of channels in input, but got {what} "
+                f"of shape {list(t.shape)} and input of shape {list(input.shape)}",
+                f"use num_channels={c}",
             )
     if n * (c // num_groups) * prod(size) == 1:
-        raise ValueError(
-            explain(
-                f"Expected more than 1 value per channel when training, got input size {list(input.shape)}",
-                f"num_groups={num_groups} leaves one value in each group",
-            )
+        raise value_error(
+            f"Expected more than 1 value per channel when training, got input size {list(input.shape)}",
+            f"num_groups={num_groups} leaves one value in each group",
         )
     return normalization.group_norm(input, weight, bias, num_groups, eps)[0]
 
@@ -374,7 +352,7 @@ def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: flo
     tensor([0.3333, 0.2500, 0.3333])
     """
     if input._array.ndim < 3:
-        raise ValueError(explain(f"Expected 3D or higher dimensionality input (got {input._array.ndim} dimensions)"))
+        raise value_error(f"Expected 3D or higher dimensionality input (got {input._array.ndim} dimensions)")
     if input._array.size == 0:
         return input
     n, c, first, *rest = input._array.shape

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import inf
 
-from rushlight.base.errors import explain
+from rushlight.base.errors import not_implemented_error, runtime_error, value_error
 from rushlight.core.arguments import check_dtypes, integer
 from rushlight.core.tensor import Tensor
 from rushlight.nn.functional.size_arguments import check_filled
@@ -32,27 +32,23 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
     amounts = [integer(a, "pad") for a in pad]
     ndim = input._array.ndim
     if len(amounts) % 2:
-        raise RuntimeError(explain("Padding length must be divisible by 2", pad=tuple(amounts)))
+        raise runtime_error("Padding length must be divisible by 2", pad=tuple(amounts))
     if len(amounts) > 2 * ndim:
-        raise RuntimeError(
-            explain(
-                "Padding length should be less than or equal to two times the input dimension but got padding length "
-                f"{len(amounts)} and input of dimension {ndim}"
-            )
+        raise runtime_error(
+            "Padding length should be less than or equal to two times the input dimension but got padding length "
+            f"{len(amounts)} and input of dimension {ndim}"
         )
     n = len(amounts) // 2
     each = [(0, 0)] * (ndim - n) + list(zip(amounts[::2], amounts[1::2]))[::-1]
     if mode == "constant":
         return constant_pad(input, tuple(each), 0 if value is None else value)
     if value is not None and value != 0:
-        raise ValueError(explain(f'Padding mode "{mode}" doesn\'t take in value argument', "omit value="))
+        raise value_error(f'Padding mode "{mode}" doesn\'t take in value argument', "omit value=")
     if mode not in PADDING_LIMITS or not 1 <= n <= 3 or ndim not in (n + 1, n + 2):
-        raise NotImplementedError(
-            explain(
-                f"Only 2D, 3D, 4D, 5D padding with non-constant padding are supported for now: mode {mode!r}, {n} "
-                f"dimensions of an input of {ndim}",
-                "pad 1 to 3 spatial dimensions, in mode 'reflect', 'replicate' or 'circular'",
-            )
+        raise not_implemented_error(
+            f"Only 2D, 3D, 4D, 5D padding with non-constant padding are supported for now: mode {mode!r}, {n} "
+            f"dimensions of an input of {ndim}",
+            "pad 1 to 3 spatial dimensions, in mode 'reflect', 'replicate' or 'circular'",
         )
     if mode != "circular":
         check_dtypes(f"pad, mode '{mode}',", "uifc", input)
@@ -85,11 +81,9 @@ def check_amounts(x: Tensor, dim: int, before: int, after: int, mode: str) -> No
     if not (before or after):
         return
     if size + before + after < 1 or size == 0:
-        raise RuntimeError(
-            explain(
-                f"input (size {size} in dimension {dim}) with padding ({before}, {after}) is too small: calculated "
-                f"output size {size + before + after}"
-            )
+        raise runtime_error(
+            f"input (size {size} in dimension {dim}) with padding ({before}, {after}) is too small: calculated "
+            f"output size {size + before + after}"
         )
     if max(before, after) > size + PADDING_LIMITS[mode]:
         what = (
@@ -100,4 +94,4 @@ def check_amounts(x: Tensor, dim: int, before: int, after: int, mode: str) -> No
                 f"{after}) at dimension {dim} of input {list(x.shape)}"
             )
         )
-        raise RuntimeError(explain(what, "pad less", size=size, padding=(before, after)))
+        raise runtime_error(what, "pad less", size=size, padding=(before, after))

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from rushlight.base.errors import explain
+from rushlight.base.errors import runtime_error, value_error
 from rushlight.core.arguments import integer
 from rushlight.core.build import unrecorded
 from rushlight.core.mode import mode
@@ -157,19 +157,17 @@ def window_of_numbers(
 def check_window(kernel: tuple, stride: tuple, padding: tuple, dilation: tuple) -> None:
     """RuntimeError, in torch's words, for windows that cannot be."""
     if min(padding) < 0:
-        raise RuntimeError(explain(f"pad must be non-negative, but got pad: {min(padding)}"))
+        raise runtime_error(f"pad must be non-negative, but got pad: {min(padding)}")
     for what, values in (("kernel_size", kernel), ("stride", stride), ("dilation", dilation)):
         if min(values) < 1:
             words = "must" if len(kernel) == 1 else "should"
-            raise RuntimeError(explain(f"{what} {words} be greater than zero, but got {min(values)}"))
+            raise runtime_error(f"{what} {words} be greater than zero, but got {min(values)}")
     for k, p, d in zip(kernel, padding, dilation):
         if p > ((k - 1) * d + 1) // 2:
-            raise RuntimeError(
-                explain(
-                    f"pad should be at most half of effective kernel size, but got pad={p}, kernel_size={k} and "
-                    f"dilation={d}",
-                    "pad the input itself: F.pad",
-                )
+            raise runtime_error(
+                f"pad should be at most half of effective kernel size, but got pad={p}, kernel_size={k} and "
+                f"dilation={d}",
+                "pad the input itself: F.pad",
             )
 
 
@@ -185,7 +183,7 @@ def batched(input: Tensor, n: int, name: str) -> tuple[Tensor, bool]:
             if n == 1
             else f"non-empty {dims} expected for input"
         )
-        raise RuntimeError(explain(f"{name}: {what}, but got: {list(input.shape)}"))
+        raise runtime_error(f"{name}: {what}, but got: {list(input.shape)}")
     return input.unsqueeze(0), True
 
 
@@ -198,20 +196,16 @@ def adaptive(input: Tensor, output_size: Any, n: int, name: str) -> tuple[Tensor
         output_size = (output_size,) * n
     if len(output_size) != n:
         what = "'output_size' should contain one int" if n == 1 else f"{name}: internal error: output_size must be {n}"
-        raise RuntimeError(
-            explain(what, f"pass {n} numbers, or one for all dimensions", output_size=tuple(output_size))
-        )
+        raise runtime_error(what, f"pass {n} numbers, or one for all dimensions", output_size=tuple(output_size))
     if n > 1 and input._array.ndim <= n:
-        raise ValueError(explain(f"{name}: Input dimension should be at least {n + 1}", shape=tuple(input.shape)))
+        raise value_error(f"{name}: Input dimension should be at least {n + 1}", shape=tuple(input.shape))
     x, added = with_batch(input, n, name)
     size = tuple([s if o is None else integer(o, "output_size") for o, s in zip(output_size, x._array.shape[2:])])
     if min(size) < 0:
-        raise RuntimeError(
-            explain(
-                f"Trying to create tensor with negative dimension {min(size)}: elements of output_size must be "
-                f"greater than or equal to 0, but got {list(size)}",
-                op=name,
-            )
+        raise runtime_error(
+            f"Trying to create tensor with negative dimension {min(size)}: elements of output_size must be "
+            f"greater than or equal to 0, but got {list(size)}",
+            op=name,
         )
     return x, added, size
 
@@ -266,11 +260,9 @@ def max_unpooling(n: int) -> Callable:
         input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None
     ) -> Tensor:
         if indices._array.shape != input._array.shape:
-            raise RuntimeError(
-                explain(
-                    f"Expected shape of indices to be same as that of the input tensor ({list(input.shape)}) but got "
-                    f"indices tensor with shape: {list(indices.shape)}"
-                )
+            raise runtime_error(
+                f"Expected shape of indices to be same as that of the input tensor ({list(input.shape)}) but got "
+                f"indices tensor with shape: {list(indices.shape)}"
             )
         x, added = with_batch(input, n, name)
         where = indices.unsqueeze(0) if added else indices
@@ -298,10 +290,8 @@ def scatter_to_indices(x: Tensor, where: Tensor, size: tuple[int, ...]) -> Tenso
     n, c = x._array.shape[:2]
     at = holder(where)._array
     if at.size and (at.min() < 0 or at.max() >= prod(size)):
-        raise RuntimeError(
-            explain(
-                f"Found an invalid max index: {at.max()} (output volumes are of size " + "x".join(map(str, size)) + ")"
-            )
+        raise runtime_error(
+            f"Found an invalid max index: {at.max()} (output volumes are of size " + "x".join(map(str, size)) + ")"
         )
     blank = created(from_array(np.zeros((n, c, prod(size)), x._array.dtype)))
     many = prod(x._array.shape[2:])
@@ -323,18 +313,14 @@ def unpooled_size(x: Tensor, kernel: tuple, stride: tuple, padding: tuple, outpu
         return tuple(usual)
     size = tuple(int(s) for s in output_size)[-n:]
     if len(tuple(output_size)) not in (n, n + 1, n + 2):
-        raise ValueError(
-            explain(
-                f"output_size should be a sequence containing {n} or {n + 2} elements, but it has a length of "
-                f"'{len(tuple(output_size))}'"
-            )
+        raise value_error(
+            f"output_size should be a sequence containing {n} or {n + 2} elements, but it has a length of "
+            f"'{len(tuple(output_size))}'"
         )
     for d, (have, want) in enumerate(zip(size, usual)):
         if not want - stride[d] < have < want + stride[d]:
-            raise ValueError(
-                explain(
-                    f'invalid output_size "{size}" (dim {d} must be between {want - stride[d]} and {want + stride[d]})'
-                )
+            raise value_error(
+                f'invalid output_size "{size}" (dim {d} must be between {want - stride[d]} and {want + stride[d]})'
             )
     return size
 

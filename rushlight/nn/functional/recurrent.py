@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from rushlight.base.errors import explain
+from rushlight.base.errors import runtime_error
 from rushlight.core.tensor import Tensor
 from rushlight.core.views import released
 from rushlight.nn.functional.dropout import dropout as drop
@@ -128,12 +128,9 @@ def check_dtypes(x: Tensor, states: Sequence[Tensor]) -> None:
     """RuntimeError for a state that is not of the input's dtype."""
     for state in states:
         if state._array.dtype != x._array.dtype:
-            raise RuntimeError(
-                explain(
-                    f"mat1 and mat2 must have the same dtype, but got {state.dtype.scalar_type} and "
-                    f"{x.dtype.scalar_type}",
-                    f"convert the states to the input's dtype: .to({x.dtype})",
-                )
+            raise runtime_error(
+                f"mat1 and mat2 must have the same dtype, but got {state.dtype.scalar_type} and {x.dtype.scalar_type}",
+                f"convert the states to the input's dtype: .to({x.dtype})",
             )
 
 
@@ -214,22 +211,18 @@ def check_cell(input: Tensor, states: Sequence[Tensor], w_ih: Tensor, w_hh: Tens
     check_dtypes(input, states)
     shape, hidden = input._array.shape, w_hh._array.shape[0] // gates
     if shape[-1] != w_ih._array.shape[1]:
-        raise RuntimeError(
-            explain(
-                f"input has inconsistent input_size: got {shape[-1]} expected {w_ih._array.shape[1]}",
-                f"make the cell take {shape[-1]} (input_size={shape[-1]})",
-                input=shape,
-            )
+        raise runtime_error(
+            f"input has inconsistent input_size: got {shape[-1]} expected {w_ih._array.shape[1]}",
+            f"make the cell take {shape[-1]} (input_size={shape[-1]})",
+            input=shape,
         )
     for i, state in enumerate(states):
         if state._array.ndim < 2 or state._array.shape[0] != shape[0]:
-            raise RuntimeError(
-                explain(
-                    f"Input batch size {shape[0]} doesn't match hidden{i} batch size "
-                    f"{state._array.shape[0] if state._array.ndim else 1}"
-                )
+            raise runtime_error(
+                f"Input batch size {shape[0]} doesn't match hidden{i} batch size "
+                f"{state._array.shape[0] if state._array.ndim else 1}"
             )
         if state._array.shape[1] != hidden:
-            raise RuntimeError(
-                explain(f"hidden{i} has inconsistent hidden_size: got {state._array.shape[1]}, expected {hidden}")
+            raise runtime_error(
+                f"hidden{i} has inconsistent hidden_size: got {state._array.shape[1]}, expected {hidden}"
             )

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from rushlight.base.dtypes import float32
-from rushlight.base.errors import explain, overflowed, warn
+from rushlight.base.errors import not_implemented_error, overflowed, runtime_error, type_error, value_error, warn
 from rushlight.core.arguments import check_dtypes
 from rushlight.core.build import composite
 from rushlight.core.tensor import Tensor
@@ -110,50 +110,37 @@ def check_mode(input: Tensor, n: int, mode: str, align_corners: bool | None, ant
         check_dtypes(f"interpolate, mode '{mode}',", "uf", input)
     if mode in ("nearest", "nearest-exact", "area"):
         if align_corners is not None:
-            raise ValueError(
-                explain(
-                    "align_corners option can only be set with the interpolating modes: linear | bilinear | bicubic | "
-                    "trilinear"
-                )
+            raise value_error(
+                "align_corners option can only be set with the interpolating modes: linear | bilinear | bicubic | "
+                "trilinear"
             )
     elif mode in MODES and not input.dtype.is_floating_point and not (input._array.dtype == np.uint8 and n == 2):
-        raise NotImplementedError(
-            explain(
-                f'"compute_indices_weights_{mode.removeprefix("bi").removeprefix("tri")}" not '
-                f"implemented for '{input.dtype.scalar_type}'",
-                "convert with .float()",
-            )
+        raise not_implemented_error(
+            f'"compute_indices_weights_{mode.removeprefix("bi").removeprefix("tri")}" not '
+            f"implemented for '{input.dtype.scalar_type}'",
+            "convert with .float()",
         )
     elif mode not in MODES:
-        raise NotImplementedError(
-            explain(
-                f"no interpolation mode {mode!r}",
-                "nearest | nearest-exact | area | linear | bilinear | bicubic | trilinear | lanczos",
-            )
+        raise not_implemented_error(
+            f"no interpolation mode {mode!r}",
+            "nearest | nearest-exact | area | linear | bilinear | bicubic | trilinear | lanczos",
         )
     if not 1 <= n <= 3 or MODES.get(mode, n) != n:
-        raise NotImplementedError(
-            explain(
-                f"Input Error: Only 3D, 4D and 5D input Tensors supported (got {n + 2}D) for the modes: nearest | "
-                f"linear | bilinear | bicubic | trilinear | area | nearest-exact (got {mode})",
-                shape=tuple(input.shape),
-            )
+        raise not_implemented_error(
+            f"Input Error: Only 3D, 4D and 5D input Tensors supported (got {n + 2}D) for the modes: nearest | "
+            f"linear | bilinear | bicubic | trilinear | area | nearest-exact (got {mode})",
+            shape=tuple(input.shape),
         )
     if antialias and mode not in FILTERS:
-        raise ValueError(
-            explain(
-                "Anti-alias option is restricted to bilinear, bicubic, and lanczos modes and requires a 4-D tensor as "
-                "input"
-            )
+        raise value_error(
+            "Anti-alias option is restricted to bilinear, bicubic, and lanczos modes and requires a 4-D tensor as input"
         )
     if mode == "lanczos" and (align_corners or not antialias):
-        raise ValueError(
-            explain(
-                "Lanczos mode does not support align_corners=True"
-                if align_corners
-                else "Lanczos mode requires antialias=True",
-                "interpolate(.., mode='lanczos', antialias=True)",
-            )
+        raise value_error(
+            "Lanczos mode does not support align_corners=True"
+            if align_corners
+            else "Lanczos mode requires antialias=True",
+            "interpolate(.., mode='lanczos', antialias=True)",
         )
 
 
@@ -162,43 +149,35 @@ def target_size(
 ) -> tuple[tuple[int, ...], list[float] | None]:
     """The new spatial size, and the factors to compute positions with; None: use the sizes."""
     if (size is None) == (scale_factor is None):
-        raise ValueError(
-            explain(
-                "either size or scale_factor should be defined"
-                if size is None
-                else "only one of size or scale_factor should be defined"
-            )
+        raise value_error(
+            "either size or scale_factor should be defined"
+            if size is None
+            else "only one of size or scale_factor should be defined"
         )
     given = size if scale_factor is None else scale_factor
     values = list(given) if isinstance(given, (tuple, list)) else [given] * n
     if len(values) != n:
-        raise ValueError(
-            explain(
-                "Input and output must have the same number of spatial dimensions, but got input with spatial "
-                f"dimensions of {list(input._array.shape[2:])} and "
-                f"{'output size' if scale_factor is None else 'scale_factor'} of {given}."
-            )
+        raise value_error(
+            "Input and output must have the same number of spatial dimensions, but got input with spatial "
+            f"dimensions of {list(input._array.shape[2:])} and "
+            f"{'output size' if scale_factor is None else 'scale_factor'} of {given}."
         )
     if scale_factor is None:
         if recompute:
-            raise ValueError(explain("recompute_scale_factor is not meaningful with an explicit size."))
+            raise value_error("recompute_scale_factor is not meaningful with an explicit size.")
         out, factors = whole_numbers(values), None
     else:
         out = tuple([math.floor(float(s) * f) for s, f in zip(input._array.shape[2:], values)])
         factors = None if recompute else [float(f) for f in values]
     if input._array.shape[1] == 0:
-        raise RuntimeError(
-            explain(
-                f"Non-empty {n + 2}D data tensor expected but got a tensor with sizes {list(input.shape)}",
-                "the input needs a channel dimension",
-            )
+        raise runtime_error(
+            f"Non-empty {n + 2}D data tensor expected but got a tensor with sizes {list(input.shape)}",
+            "the input needs a channel dimension",
         )
     if min(out) < 1 or 0 in input._array.shape[2:]:
-        raise RuntimeError(
-            explain(
-                f"Input and output sizes should be greater than 0, but got input {list(input._array.shape[2:])} and "
-                f"output {list(out)}"
-            )
+        raise runtime_error(
+            f"Input and output sizes should be greater than 0, but got input {list(input._array.shape[2:])} and "
+            f"output {list(out)}"
         )
     if math.prod(out) >= MAX_ELEMENTS:
         raise overflowed((*input._array.shape[:2], *out))
@@ -210,12 +189,10 @@ def whole_numbers(values: list) -> tuple[int, ...]:
     try:
         return tuple([index(v) for v in values])
     except TypeError:
-        raise TypeError(
-            explain(
-                "expected size to be one of int or Tuple[int] or Tuple[int, int] or Tuple[int, int, int], but got "
-                f"size with types {[type(v) for v in values]}",
-                "round the sizes, or pass scale_factor",
-            )
+        raise type_error(
+            "expected size to be one of int or Tuple[int] or Tuple[int, int] or Tuple[int, int, int], but got "
+            f"size with types {[type(v) for v in values]}",
+            "round the sizes, or pass scale_factor",
         ) from None
 
 
@@ -281,13 +258,11 @@ def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
     r = upscale_factor
     *lead, c, h, w = shape_of(input, "pixel_shuffle")
     if r <= 0:
-        raise RuntimeError(explain(f"pixel_shuffle expects a positive upscale_factor, but got {r}"))
+        raise runtime_error(f"pixel_shuffle expects a positive upscale_factor, but got {r}")
     if c % (r * r):
-        raise RuntimeError(
-            explain(
-                "pixel_shuffle expects its input's 'channel' dimension to be divisible by the square of "
-                f"upscale_factor, but input.size(-3)={c} is not divisible by {r * r}"
-            )
+        raise runtime_error(
+            "pixel_shuffle expects its input's 'channel' dimension to be divisible by the square of "
+            f"upscale_factor, but input.size(-3)={c} is not divisible by {r * r}"
         )
     x = reshape(input, (*lead, c // (r * r), r, r, h, w))
     n = len(lead)
@@ -308,13 +283,11 @@ def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
     r = downscale_factor
     *lead, c, h, w = shape_of(input, "pixel_unshuffle")
     if r <= 0:
-        raise RuntimeError(explain(f"pixel_unshuffle expects a positive downscale_factor, but got {r}"))
+        raise runtime_error(f"pixel_unshuffle expects a positive downscale_factor, but got {r}")
     if h % r or w % r:
-        raise RuntimeError(
-            explain(
-                "pixel_unshuffle expects height and width to be divisible by downscale_factor, but "
-                f"input.size(-2)={h}, input.size(-1)={w} and downscale_factor={r}"
-            )
+        raise runtime_error(
+            "pixel_unshuffle expects height and width to be divisible by downscale_factor, but "
+            f"input.size(-2)={h}, input.size(-1)={w} and downscale_factor={r}"
         )
     x = reshape(input, (*lead, c, h // r, r, w // r, r))
     n = len(lead)
@@ -324,11 +297,8 @@ def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
 
 def shape_of(input: Tensor, name: str) -> tuple[int, ...]:
     if input._array.ndim < 3:
-        raise RuntimeError(
-            explain(
-                f"{name} expects input to have at least 3 dimensions, but got input with {input._array.ndim} "
-                "dimension(s)"
-            )
+        raise runtime_error(
+            f"{name} expects input to have at least 3 dimensions, but got input with {input._array.ndim} dimension(s)"
         )
     return input._array.shape
 
@@ -342,18 +312,14 @@ def channel_shuffle(input: Tensor, groups: int) -> Tensor:
     tensor([0, 3, 1, 4, 2, 5])
     """
     if input._array.ndim < 3:
-        raise RuntimeError(
-            explain(f"channel_shuffle expects input with > 2 dims, but got input with sizes {list(input.shape)}")
+        raise runtime_error(
+            f"channel_shuffle expects input with > 2 dims, but got input with sizes {list(input.shape)}"
         )
     if groups <= 0:
-        raise RuntimeError(
-            explain(f"Number of groups to divide channels in must be positive. Value of groups:{groups}")
-        )
+        raise runtime_error(f"Number of groups to divide channels in must be positive. Value of groups:{groups}")
     n, c, *rest = input._array.shape
     if c % groups:
-        raise RuntimeError(
-            explain(f"Number of channels must be divisible by groups. Got {c} channels and {groups} groups.")
-        )
+        raise runtime_error(f"Number of channels must be divisible by groups. Got {c} channels and {groups} groups.")
     x = transpose(reshape(input, (n, groups, c // groups, *rest)), 1, 2)
     x = clone(x) if groups in (1, c) else x  # a copy even if no channel moves
     return in_format_of(input, reshape(x, (n, c, *rest)))

@@ -9,7 +9,7 @@ from weakref import ref
 
 import numpy as np
 
-from rushlight.base.errors import explain
+from rushlight.base.errors import runtime_error
 from rushlight.comm.collectives import all_reduce
 from rushlight.comm.process_group import ProcessGroup
 from rushlight.core.backward import chosen, queue_callback
@@ -172,12 +172,10 @@ class Reducer:
             "Expected to have finished reduction in the prior iteration before starting a new one. This "
             "error indicates that your module has parameters that were not used in producing loss."
         )
-        raise RuntimeError(
-            explain(
-                self.error,
-                "find_unused_parameters=True, or use all outputs of forward in the loss",
-                without_gradient=", ".join(missing),
-            )
+        raise runtime_error(
+            self.error,
+            "find_unused_parameters=True, or use all outputs of forward in the loss",
+            without_gradient=", ".join(missing),
         )
 
     def make_static(self) -> None:
@@ -187,7 +185,7 @@ class Reducer:
                 "set_static_graph() should be called before training loop starts and after "
                 "DistributedDataParallel is constructed."
             )
-            raise RuntimeError(explain(self.error))
+            raise runtime_error(self.error)
         self.usage.static = True
 
     def predivisor(self) -> float:
@@ -209,12 +207,10 @@ class Reducer:
         key = id(parameter)
         bucket, view = self.places[key]
         if key in self.seen:
-            raise RuntimeError(
-                explain(
-                    f"Expected to mark a variable ready only once. Parameter {self.names[key]} has been marked as "
-                    "ready twice.",
-                    "one backward for each forward, and a loss of the outputs of forward alone",
-                )
+            raise runtime_error(
+                f"Expected to mark a variable ready only once. Parameter {self.names[key]} has been marked as "
+                "ready twice.",
+                "one backward for each forward, and a loss of the outputs of forward alone",
             )
         self.seen.add(key)
         if not bucket.sparse and parameter._grad is None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from rushlight.base.errors import explain
+from rushlight.base.errors import not_implemented_error, runtime_error, type_error, value_error
 from rushlight.comm.collectives import all_reduce
 from rushlight.comm.groups import member
 from rushlight.comm.join import Join, Joinable, JoinHook
@@ -67,23 +67,19 @@ class DistributedDataParallel(Module, Joinable):
         group = device_mesh.get_group() if device_mesh is not None else process_group
         self.process_group: Any = member(group)
         if self.process_group is None:
-            raise RuntimeError(explain("this rank is not in the process group of the module"))
+            raise runtime_error("this rank is not in the process group of the module")
         if not any(p.requires_grad for p in module.parameters()):
-            raise RuntimeError(
-                explain(
-                    "DistributedDataParallel is not needed when a module doesn't have any parameters that require a "
-                    "gradient."
-                )
+            raise runtime_error(
+                "DistributedDataParallel is not needed when a module doesn't have any parameters that require a "
+                "gradient."
             )
         if any(hasattr(p, "_in_backward_optimizers") for p in module.parameters()):
-            raise NotImplementedError(
-                explain(
-                    "DistributedDataParallel of parameters whose optimizers step in backward",
-                    "optimizer.step() after backward",
-                )
+            raise not_implemented_error(
+                "DistributedDataParallel of parameters whose optimizers step in backward",
+                "optimizer.step() after backward",
             )
         if device_ids:
-            raise ValueError(explain("device_ids are of GPUs, and there is none", "device_ids=None"))
+            raise value_error("device_ids are of GPUs, and there is none", "device_ids=None")
         self.device_ids, self.output_device = None, None
         self.dim, self.module = dim, module
         if broadcast_buffers is not None:
@@ -194,9 +190,9 @@ class DistributedDataParallel(Module, Joinable):
         """Call `hook(state, bucket)` in place of the sum of each bucket. It returns a future of the tensor that the
         bucket becomes, and divides by the number of ranks itself."""
         if not callable(hook):
-            raise TypeError(explain("Communication hook must be callable."))
+            raise type_error("Communication hook must be callable.")
         if self.reducer.hook is not None:
-            raise RuntimeError(explain("register_comm_hook or register_builtin_comm_hook can only be called once."))
+            raise runtime_error("register_comm_hook or register_builtin_comm_hook can only be called once.")
         self.reducer.hook, self.reducer.hook_state = hook, state
 
     # -- ranks with unequal numbers of batches -----------------------------------------------------
@@ -292,6 +288,4 @@ def check_settings(delayed: Any, mixed_precision: Any) -> None:
     """Raise for what is not there."""
     for name, value in (("delay_all_reduce_named_params", delayed), ("mixed_precision", mixed_precision)):
         if value is not None:
-            raise NotImplementedError(
-                explain(f"DistributedDataParallel has no {name}", "autocast, or module.to(dtype)")
-            )
+            raise not_implemented_error(f"DistributedDataParallel has no {name}", "autocast, or module.to(dtype)")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from rushlight.base.errors import explain
+from rushlight.base.errors import runtime_error
 from rushlight.comm.arrays import written
 from rushlight.comm.collectives import broadcast
 from rushlight.comm.objects import all_gather_object
@@ -21,19 +21,15 @@ def check_same_model(parameters: Sequence[tuple[str, Tensor]], group: ProcessGro
     all_gather_object(models, mine, group)
     for rank, model in zip(group.ranks, models):
         if len(model) != len(mine):
-            raise RuntimeError(
-                explain(
-                    f"DDP expects same model across all ranks, but Rank {group.world.rank} has {len(mine)} params, "
-                    f"while rank {rank} has inconsistent {len(model)} params."
-                )
+            raise runtime_error(
+                f"DDP expects same model across all ranks, but Rank {group.world.rank} has {len(mine)} params, "
+                f"while rank {rank} has inconsistent {len(model)} params."
             )
         for (name, *here), (other, *there) in zip(mine, model):
             if here != there:
-                raise RuntimeError(
-                    explain(
-                        f"[Rank {group.world.rank}]: params[{name}] in this process with {here[1]}{here[0]} appears "
-                        f"not to match {other} of rank {rank}: {there[1]}{there[0]}"
-                    )
+                raise runtime_error(
+                    f"[Rank {group.world.rank}]: params[{name}] in this process with {here[1]}{here[0]} appears "
+                    f"not to match {other} of rank {rank}: {there[1]}{there[0]}"
                 )
 
 

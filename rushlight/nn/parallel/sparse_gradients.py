@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rushlight.base.errors import explain
+from rushlight.base.errors import runtime_error
 from rushlight.comm.collectives import all_gather_into_tensor
 from rushlight.comm.objects import numbers
 from rushlight.comm.process_group import ProcessGroup
@@ -26,11 +26,9 @@ def sparse_mean(parameter: Tensor, divisor: float, group: ProcessGroup) -> Tenso
     rows. RuntimeError for a dense gradient."""
     grad = parameter._grad
     if grad is not None and not grad.is_sparse:
-        raise RuntimeError(
-            explain(
-                "a parameter of a module with sparse=True has a dense gradient",
-                "sparse=False for a weight that is used elsewhere, too",
-            )
+        raise runtime_error(
+            "a parameter of a module with sparse=True has a dense gradient",
+            "sparse=False for a weight that is used elsewhere, too",
         )
     shape = parameter._array.shape
     if grad is None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from rushlight.base.errors import explain
+from rushlight.base.errors import runtime_error
 from rushlight.comm.collectives import all_reduce
 from rushlight.comm.process_group import ProcessGroup
 from rushlight.core.engine import reachable
@@ -79,13 +79,11 @@ class Usage:
             return False
         self.left[key] -= 1
         if self.left[key] < 0:
-            raise RuntimeError(
-                explain(
-                    "Your training graph has changed in this iteration, e.g., one parameter is unused in first "
-                    "iteration, but then got used in the second iteration. this is not compatible with static_graph "
-                    "set to True.",
-                    "static_graph=False, find_unused_parameters=True",
-                )
+            raise runtime_error(
+                "Your training graph has changed in this iteration, e.g., one parameter is unused in first "
+                "iteration, but then got used in the second iteration. this is not compatible with static_graph "
+                "set to True.",
+                "static_graph=False, find_unused_parameters=True",
             )
         return self.left[key] == 0
 

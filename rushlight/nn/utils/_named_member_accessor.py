@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from rushlight.base.errors import explain
+from rushlight.base.errors import explain, type_error
 from rushlight.core.tensor import Tensor
 from rushlight.nn.module import Module
 
@@ -24,7 +24,7 @@ def swap_tensor(module: Module, name: str, tensor: Any, allow_missing: bool = Fa
     (tensor([1.]), True, <class 'rushlight.nn.parameter.Parameter'>)
     """
     if not isinstance(module, Module):
-        raise TypeError(explain(f"{module} is not an instance of torch.nn.Module"))
+        raise type_error(f"{module} is not an instance of torch.nn.Module")
     check_tensor(tensor)
     if "." in name:
         raise KeyError('tensor name can\'t contain "."')
@@ -45,7 +45,7 @@ def swap_tensor(module: Module, name: str, tensor: Any, allow_missing: bool = Fa
 
 def check_tensor(value: Any, which: str = "") -> None:
     if value is not None and not isinstance(value, Tensor):
-        raise TypeError(explain(f"{which}{value} is not an instance of torch.Tensor"))
+        raise type_error(f"{which}{value} is not an instance of torch.Tensor")
 
 
 __all__ = ["swap_tensor"]

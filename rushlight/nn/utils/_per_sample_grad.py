@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
-from rushlight.base.errors import explain
+from rushlight.base.errors import runtime_error
 from rushlight.core.tensor import Tensor
 from rushlight.func import vmap
 from rushlight.nn.module import Module
@@ -74,18 +74,13 @@ def samples(args: tuple, kwargs: dict, dim: int) -> int:
     """The number of samples. RuntimeError if tensors differ in it, or without a tensor."""
     sizes = {a.shape[dim] for a in (*args, *kwargs.values()) if isinstance(a, Tensor)}
     if len(sizes) > 1:
-        raise RuntimeError(
-            explain(
-                f"When computing batch size, found inputs with batch sizes {sorted(sizes)}",
-                "pass batch_size=... to call_for_per_sample_grads",
-            )
+        raise runtime_error(
+            f"When computing batch size, found inputs with batch sizes {sorted(sizes)}",
+            "pass batch_size=... to call_for_per_sample_grads",
         )
     if not sizes:
-        raise RuntimeError(
-            explain(
-                "Unable to find a tensor in the passed args and kwargs",
-                "pass batch_size=... to call_for_per_sample_grads",
-            )
+        raise runtime_error(
+            "Unable to find a tensor in the passed args and kwargs", "pass batch_size=... to call_for_per_sample_grads"
         )
     return sizes.pop()
 
@@ -93,31 +88,26 @@ def samples(args: tuple, kwargs: dict, dim: int) -> int:
 def check(module: Any, batch_size: Any, reduction: str) -> None:
     """RuntimeError for arguments that do not fit."""
     if reduction not in ("sum", "mean"):
-        raise RuntimeError(explain(f"Expected loss_reduction argument to be sum or mean, got {reduction}"))
+        raise runtime_error(f"Expected loss_reduction argument to be sum or mean, got {reduction}")
     if not isinstance(module, Module):
         kind = type(module).__name__
-        raise RuntimeError(explain(f"Module passed must be nn.Module, got {kind}"))
+        raise runtime_error(f"Module passed must be nn.Module, got {kind}")
     if batch_size is not None and not isinstance(batch_size, int):
         kind = type(batch_size).__name__
-        raise RuntimeError(explain(f"Batch size passed must be None or an integer, got {kind}"))
+        raise runtime_error(f"Batch size passed must be None or an integer, got {kind}")
     if batch_size is not None and batch_size < 1:
-        raise RuntimeError(explain(f"Batch size must be positive, got {batch_size}"))
+        raise runtime_error(f"Batch size must be positive, got {batch_size}")
     for layer in module.modules():
         if isinstance(layer, _BatchNorm):
-            raise RuntimeError(
-                explain(
-                    f"{type(layer).__name__} mixes samples: they have no gradients of their own",
-                    "replace it by GroupNorm",
-                )
+            raise runtime_error(
+                f"{type(layer).__name__} mixes samples: they have no gradients of their own", "replace it by GroupNorm"
             )
     for p in module.parameters():
         if getattr(p, "grad_sample", None) is not None:
-            raise RuntimeError(
-                explain(
-                    "Current Expanded Weights accumulates the gradients, which will be incorrect for multiple calls "
-                    "without clearing gradients.",
-                    "set grad_sample of each parameter to None first",
-                )
+            raise runtime_error(
+                "Current Expanded Weights accumulates the gradients, which will be incorrect for multiple calls "
+                "without clearing gradients.",
+                "set grad_sample of each parameter to None first",
             )
 
 

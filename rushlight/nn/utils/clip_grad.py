@@ -7,7 +7,7 @@ from typing import Any
 
 from numpy import ndarray
 
-from rushlight.base.errors import explain, warn
+from rushlight.base.errors import runtime_error, type_error, warn
 from rushlight.core.mode import mode, no_grad
 from rushlight.core.tensor import Tensor
 from rushlight.creation.factories import tensor
@@ -41,12 +41,10 @@ def get_total_norm(
     # the method: of a tensor that is divided over ranks (DTensor) it is the norm of the whole
     total = norm(stack([t.norm(norm_type) for t in given]), norm_type)
     if error_if_nonfinite and not bool(e.isfinite(total)):
-        raise RuntimeError(
-            explain(
-                f"The total norm of order {float(norm_type)} for gradients from `parameters` is non-finite, so it "
-                "cannot be clipped. To disable this error and scale the gradients by the non-finite norm anyway, set "
-                "`error_if_nonfinite=False`"
-            )
+        raise runtime_error(
+            f"The total norm of order {float(norm_type)} for gradients from `parameters` is non-finite, so it "
+            "cannot be clipped. To disable this error and scale the gradients by the non-finite norm anyway, set "
+            "`error_if_nonfinite=False`"
         )
     return total
 
@@ -89,12 +87,9 @@ def clip_grad_norm_(
     tensor([0.6000, 0.8000])
     """
     if not isinstance(parameters, Iterable):
-        raise TypeError(
-            explain(
-                "clip_grad_norm_(): argument 'parameters' (position 1) must be Tensor, not "
-                f"{type(parameters).__name__}",
-                "pass model.parameters()",
-            )
+        raise type_error(
+            f"clip_grad_norm_(): argument 'parameters' (position 1) must be Tensor, not {type(parameters).__name__}",
+            "pass model.parameters()",
         )
     kept = [parameters] if isinstance(parameters, Tensor) else list(parameters)
     if not kept and isinstance(parameters, Iterator):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from rushlight.base.errors import explain
+from rushlight.base.errors import type_error
 from rushlight.core.tensor import Tensor
 from rushlight.ops.shape.views import cat, reshape
 
@@ -27,7 +27,7 @@ def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
     ([[1.0, 2.0]], [3.0])
     """
     if not isinstance(vec, Tensor):
-        raise TypeError(explain(f"expected torch.Tensor, but got: {type(vec).__name__}"))
+        raise type_error(f"expected torch.Tensor, but got: {type(vec).__name__}")
     start = 0
     for p in parameters:
         p.data = vec[start : start + p.numel()].view_as(p).data

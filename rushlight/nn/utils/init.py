@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
-from rushlight.base.errors import explain
+from rushlight.base.errors import runtime_error
 from rushlight.nn.module import Module
 from rushlight.random import default_generator
 
@@ -19,9 +19,9 @@ def skip_init(module_cls: type, *args: Any, **kwargs: Any) -> Any:
     torch.Size([3, 2])
     """
     if not issubclass(module_cls, Module):
-        raise RuntimeError(explain(f"Expected a Module; got {module_cls}"))
+        raise runtime_error(f"Expected a Module; got {module_cls}")
     if "device" not in inspect.signature(module_cls).parameters:
-        raise RuntimeError(explain("Module must support a 'device' arg to skip initialization"))
+        raise runtime_error("Module must support a 'device' arg to skip initialization")
     state = default_generator.get_state()
     try:
         return module_cls(*args, **kwargs)

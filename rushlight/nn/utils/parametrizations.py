@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from rushlight import linalg
-from rushlight.base.errors import explain
+from rushlight.base.errors import index_error, not_implemented_error, value_error
 from rushlight.core.mode import no_grad
 from rushlight.core.tensor import Tensor, created, from_array
 from rushlight.nn.module import Module
@@ -76,12 +76,12 @@ class _SpectralNorm(Module):
         super().__init__()
         ndim = weight._array.ndim
         if not -ndim <= dim < ndim:
-            raise IndexError(
-                explain(f"Dimension out of range (expected to be in range of [-{ndim}, {ndim - 1}] but got {dim})")
+            raise index_error(
+                f"Dimension out of range (expected to be in range of [-{ndim}, {ndim - 1}] but got {dim})"
             )
         if n_power_iterations <= 0:
-            raise ValueError(
-                explain(f"Expected n_power_iterations to be positive, but got n_power_iterations={n_power_iterations}")
+            raise value_error(
+                f"Expected n_power_iterations to be positive, but got n_power_iterations={n_power_iterations}"
             )
         self.dim, self.eps, self.n_power_iterations = dim % ndim, eps, n_power_iterations
         if ndim > 1:
@@ -125,7 +125,7 @@ def spectral_norm(
     """
     weight = getattr(module, name, None)
     if not isinstance(weight, Tensor):
-        raise ValueError(explain(f"Module '{module}' has no parameter or buffer with name '{name}'"))
+        raise value_error(f"Module '{module}' has no parameter or buffer with name '{name}'")
     made = _SpectralNorm(weight, n_power_iterations, rows_of(module) if dim is None else dim, eps)
     return register_parametrization(module, name, made)
 
@@ -146,7 +146,7 @@ class _Orthogonal(Module):
     def __init__(self, weight: Tensor, orthogonal_map: str, *, use_trivialization: bool = True):
         super().__init__()
         if weight.is_complex() and orthogonal_map == "householder":
-            raise ValueError(explain("The householder parametrization does not support complex tensors."))
+            raise value_error("The householder parametrization does not support complex tensors.")
         self.shape, self.orthogonal_map = weight.shape, orthogonal_map
         if use_trivialization:
             self.register_buffer("base", None)
@@ -164,10 +164,8 @@ class _Orthogonal(Module):
         orthogonal.
         """
         if Q.shape != self.shape:
-            raise ValueError(
-                explain(
-                    f"Expected a matrix or batch of matrices of shape {self.shape}. Got a tensor of shape {Q.shape}."
-                )
+            raise value_error(
+                f"Expected a matrix or batch of matrices of shape {self.shape}. Got a tensor of shape {Q.shape}."
             )
         rows, columns = Q._array.shape[-2:]
         q = Q.mT if rows < columns else Q
@@ -183,11 +181,9 @@ class _Orthogonal(Module):
 
     def _without_base(self, q: Tensor, transposed: bool) -> Tensor:
         if self.orthogonal_map != "householder":
-            raise NotImplementedError(
-                explain(
-                    "It is not possible to assign to the matrix exponential or the Cayley parametrizations when "
-                    "use_trivialization=False."
-                )
+            raise not_implemented_error(
+                "It is not possible to assign to the matrix exponential or the Cayley parametrizations when "
+                "use_trivialization=False."
             )
         packed, tau = np.linalg.qr(q._array, "raw")
         a = np.swapaxes(packed, -1, -2).copy()  # reflections below the diagonal; its signs are kept
@@ -254,17 +250,15 @@ def orthogonal(
     """
     weight = getattr(module, name, None)
     if not isinstance(weight, Tensor):
-        raise ValueError(explain(f"Module '{module}' has no parameter or buffer with name '{name}'"))
+        raise value_error(f"Module '{module}' has no parameter or buffer with name '{name}'")
     if weight._array.ndim < 2:
-        raise ValueError(
-            explain(f"Expected a matrix or batch of matrices. Got a tensor of {weight._array.ndim} dimensions.")
-        )
+        raise value_error(f"Expected a matrix or batch of matrices. Got a tensor of {weight._array.ndim} dimensions.")
     if orthogonal_map is None:
         square = weight._array.shape[-2] == weight._array.shape[-1]
         orthogonal_map = "matrix_exp" if square or weight.is_complex() else "householder"
     if orthogonal_map not in MAPS:
-        raise ValueError(
-            explain(f'orthogonal_map has to be one of "matrix_exp", "cayley", "householder". Got: {orthogonal_map}')
+        raise value_error(
+            f'orthogonal_map has to be one of "matrix_exp", "cayley", "householder". Got: {orthogonal_map}'
         )
     made = _Orthogonal(weight, orthogonal_map, use_trivialization=use_trivialization)
     return register_parametrization(module, name, made, unsafe=True)

@@ -12,7 +12,7 @@ from copy import deepcopy
 from functools import lru_cache
 from typing import Any
 
-from rushlight.base.errors import explain
+from rushlight.base.errors import runtime_error, value_error
 from rushlight.core.mode import no_grad
 from rushlight.core.tensor import Tensor
 from rushlight.nn.containers import ModuleDict, ModuleList
@@ -61,7 +61,7 @@ class ParametrizationList(ModuleList):
 
     def __init__(self, modules: Sequence[Module], original: Tensor, unsafe: bool = False):
         if not modules:
-            raise ValueError(explain("ParametrizationList requires one or more modules."))
+            raise value_error("ParametrizationList requires one or more modules.")
         super().__init__(modules)
         self.unsafe = unsafe
         shape, dtype = original.shape, original.dtype
@@ -73,20 +73,16 @@ class ParametrizationList(ModuleList):
                     with suppress(NotImplementedError):
                         new = module.right_inverse(new)
         if not isinstance(new, (Tensor, Sequence)):
-            raise ValueError(
-                explain(
-                    "'right_inverse' must return a Tensor or a Sequence of tensors (list, tuple...). Got "
-                    f"{type(new).__name__}"
-                )
+            raise value_error(
+                "'right_inverse' must return a Tensor or a Sequence of tensors (list, tuple...). Got "
+                f"{type(new).__name__}"
             )
         self.is_tensor, self.ntensors = isinstance(new, Tensor), 1 if isinstance(new, Tensor) else len(new)
         if isinstance(new, Tensor):
             if new.dtype != dtype:
-                raise ValueError(
-                    explain(
-                        "When `right_inverse` outputs one tensor, it may not change the dtype.\n"
-                        f"original.dtype: {dtype}\nright_inverse(original).dtype: {new.dtype}"
-                    )
+                raise value_error(
+                    "When `right_inverse` outputs one tensor, it may not change the dtype.\n"
+                    f"original.dtype: {dtype}\nright_inverse(original).dtype: {new.dtype}"
                 )
             put(original, new)
             register(self, "original", original)
@@ -98,11 +94,9 @@ class ParametrizationList(ModuleList):
     def _register_parts(self, parts: Sequence[Any], original: Tensor) -> None:
         for i, part in enumerate(parts):
             if not isinstance(part, Tensor):
-                raise ValueError(
-                    explain(
-                        "'right_inverse' must return a Tensor or a Sequence of tensors (list, tuple...). Got element "
-                        f"{i} of the sequence with type {type(part).__name__}."
-                    )
+                raise value_error(
+                    "'right_inverse' must return a Tensor or a Sequence of tensors (list, tuple...). Got element "
+                    f"{i} of the sequence with type {type(part).__name__}."
                 )
             if isinstance(original, Parameter):
                 part = Parameter(part, original.requires_grad)
@@ -117,28 +111,24 @@ class ParametrizationList(ModuleList):
         with no_grad():
             for module in reversed(list(self)):
                 if not hasattr(module, "right_inverse"):
-                    raise RuntimeError(
-                        explain(f"parametrization {type(module).__name__} does not implement right_inverse.")
-                    )
+                    raise runtime_error(f"parametrization {type(module).__name__} does not implement right_inverse.")
                 value = module.right_inverse(value)
         parts: Any = [value] if self.is_tensor else value
         olds = self._originals()
         if not self.is_tensor and not isinstance(value, Sequence):
-            raise ValueError(explain(f"'right_inverse' must return a sequence of tensors. Got {type(value).__name__}."))
+            raise value_error(f"'right_inverse' must return a sequence of tensors. Got {type(value).__name__}.")
         if len(parts) != self.ntensors:
-            raise ValueError(
-                explain(
-                    f"'right_inverse' must return a sequence of tensors of length {self.ntensors}. Got a sequence of "
-                    f"length {len(parts)}."
-                )
+            raise value_error(
+                f"'right_inverse' must return a sequence of tensors of length {self.ntensors}. Got a sequence of "
+                f"length {len(parts)}."
             )
         for i, (part, old) in enumerate(zip(parts, olds)):
             which = "`right_inverse` should return a tensor" if self.is_tensor else f"Tensor {i} of `right_inverse`"
             if not isinstance(part, Tensor):
-                raise ValueError(explain(f"{which}. Got {type(part).__name__}"))
+                raise value_error(f"{which}. Got {type(part).__name__}")
             if part.dtype != old.dtype:
-                raise ValueError(
-                    explain(f"{which} may not change the dtype: it has {part.dtype}, and the original {old.dtype}")
+                raise value_error(
+                    f"{which} may not change the dtype: it has {part.dtype}, and the original {old.dtype}"
                 )
         for part, old in zip(parts, olds):
             put(old, part)
@@ -164,20 +154,16 @@ def same_kind(
     """ValueError, in torch's words, unless the value is a tensor of this shape and dtype."""
     flag = f"unless {the}`unsafe` flag is enabled."
     if not isinstance(value, Tensor):
-        raise ValueError(explain(f"A parametrization must return a tensor. Got {type(value).__name__}."))
+        raise value_error(f"A parametrization must return a tensor. Got {type(value).__name__}.")
     if value.dtype != dtype:
-        raise ValueError(
-            explain(
-                f"Registering a parametrization may not change the dtype of the tensor, {flag}\n"
-                f"{old}dtype: {dtype}\n{new}dtype: {value.dtype}"
-            )
+        raise value_error(
+            f"Registering a parametrization may not change the dtype of the tensor, {flag}\n"
+            f"{old}dtype: {dtype}\n{new}dtype: {value.dtype}"
         )
     if value.shape != shape:
-        raise ValueError(
-            explain(
-                f"Registering a parametrization may not change the shape of the tensor, {flag}\n"
-                f"{old}shape: {shape}\n{new}shape: {value.shape}"
-            )
+        raise value_error(
+            f"Registering a parametrization may not change the shape of the tensor, {flag}\n"
+            f"{old}shape: {shape}\n{new}shape: {value.shape}"
         )
 
 
@@ -197,13 +183,11 @@ def parametrized_class(base: type, names: tuple[str, ...]) -> type:
     """The subclass of `base` with a property for each of these names; shared by all modules of class `base`."""
 
     def refuse(self: Any) -> Any:
-        raise RuntimeError(
-            explain(
-                "Serialization of parametrized modules is only supported through "
-                "state_dict(). See:\n"
-                "https://pytorch.org/tutorials/beginner/saving_loading_models.html"
-                "#saving-loading-a-general-checkpoint-for-inference-and-or-resuming-training"
-            )
+        raise runtime_error(
+            "Serialization of parametrized modules is only supported through "
+            "state_dict(). See:\n"
+            "https://pytorch.org/tutorials/beginner/saving_loading_models.html"
+            "#saving-loading-a-general-checkpoint-for-inference-and-or-resuming-training"
         )
 
     def copied(self: Any, memo: dict) -> Any:
@@ -284,11 +268,9 @@ def register_parametrization(
         module.parametrizations[tensor_name] = chain
         reclass(module)
     else:
-        raise ValueError(
-            explain(
-                f"Module '{module}' does not have a parameter, a buffer, or a parametrized element with name "
-                f"'{tensor_name}'"
-            )
+        raise value_error(
+            f"Module '{module}' does not have a parameter, a buffer, or a parametrized element with name "
+            f"'{tensor_name}'"
         )
     return module
 
@@ -302,9 +284,7 @@ def append(module: Module, name: str, parametrization: Module, unsafe: bool) -> 
         if hasattr(parametrization, "right_inverse"):
             back = parametrization.right_inverse(old)
             if not isinstance(back, Tensor):
-                raise ValueError(
-                    explain("parametrization.right_inverse must return a tensor. Got: " + type(back).__name__)
-                )
+                raise value_error("parametrization.right_inverse must return a tensor. Got: " + type(back).__name__)
             same_kind(back, old.shape, old.dtype, words[0], "parametrization.right_inverse().", "the ")
     chain.append(parametrization)
     chain.unsafe |= unsafe
@@ -335,7 +315,7 @@ def remove_parametrizations(module: Module, tensor_name: str, leave_parametrized
     ['bias', 'weight']
     """
     if not is_parametrized(module, tensor_name):
-        raise ValueError(explain(f"Module {module} does not have a parametrization on {tensor_name}"))
+        raise value_error(f"Module {module} does not have a parametrization on {tensor_name}")
     chain = module.parametrizations[tensor_name]
     if leave_parametrized:
         with no_grad():
@@ -348,11 +328,9 @@ def remove_parametrizations(module: Module, tensor_name: str, leave_parametrized
     elif chain.is_tensor:
         first = chain.original
     else:
-        raise ValueError(
-            explain(
-                "Cannot leave unparametrized (`leave_parametrized=False`) a tensor that is parametrized in terms of a "
-                "sequence of tensors."
-            )
+        raise value_error(
+            "Cannot leave unparametrized (`leave_parametrized=False`) a tensor that is parametrized in terms of a "
+            "sequence of tensors."
         )
     del module.parametrizations[tensor_name]
     reclass(module)
@@ -389,7 +367,7 @@ def transfer_parametrizations_and_params(
     )
     for name in names:
         if not is_parametrized(from_module, name):
-            raise ValueError(explain(f"Module {from_module} does not have a parametrization on {name}"))
+            raise value_error(f"Module {from_module} does not have a parametrization on {name}")
         if not hasattr(to_module, name):
             register(to_module, name, Parameter(getattr(from_module, name).detach().clone()))
         source = from_module.parametrizations[name]

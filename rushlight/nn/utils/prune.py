@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from rushlight.base.errors import explain
+from rushlight.base.errors import index_error, not_implemented_error, type_error, value_error
 from rushlight.core.tensor import Tensor, from_array
 from rushlight.creation.factories import ones_like
 from rushlight.nn.module import Module
@@ -47,7 +47,7 @@ class BasePruningMethod:
 
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
         """The mask (1: stays) for a tensor that has `default_mask` already."""
-        raise NotImplementedError(explain("a pruning method defines compute_mask(t, default_mask)"))
+        raise not_implemented_error("a pruning method defines compute_mask(t, default_mask)")
 
     def apply_mask(self, module: Module) -> Tensor:
         """The original times the mask."""
@@ -133,13 +133,11 @@ class PruningContainer(BasePruningMethod):
     def add_pruning_method(self, method: BasePruningMethod) -> None:
         """Add one for the same parameter. TypeError for another type, ValueError for a method of another parameter."""
         if not isinstance(method, BasePruningMethod):
-            raise TypeError(explain(f"{type(method)} is not a BasePruningMethod subclass"))
+            raise type_error(f"{type(method)} is not a BasePruningMethod subclass")
         if method._tensor_name != self._tensor_name:
-            raise ValueError(
-                explain(
-                    f"Can only add pruning methods acting on the parameter named '{self._tensor_name}' to "
-                    f"PruningContainer. Found '{method._tensor_name}'"
-                )
+            raise value_error(
+                f"Can only add pruning methods acting on the parameter named '{self._tensor_name}' to "
+                f"PruningContainer. Found '{method._tensor_name}'"
             )
         self._pruning_methods += (method,)
 
@@ -266,9 +264,7 @@ class CustomFromMask(BasePruningMethod):
 
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
         if self.mask.shape != default_mask.shape:
-            raise ValueError(
-                explain(f"the mask has shape {tuple(self.mask.shape)}, the tensor {tuple(default_mask.shape)}")
-            )
+            raise value_error(f"the mask has shape {tuple(self.mask.shape)}, the tensor {tuple(default_mask.shape)}")
         return e.mul(default_mask, self.mask.to(default_mask.dtype))
 
 
@@ -280,20 +276,16 @@ def check_amount(amount: Any) -> None:
     1.
     """
     if isinstance(amount, bool) or not isinstance(amount, (int, float)):
-        raise TypeError(explain(f"Invalid type for amount: {amount}. Must be int or float."))
+        raise type_error(f"Invalid type for amount: {amount}. Must be int or float.")
     if amount < 0 or (isinstance(amount, float) and amount > 1.0):
-        raise ValueError(
-            explain(f"amount={amount} should either be a float in the range [0, 1] or a non-negative integer")
-        )
+        raise value_error(f"amount={amount} should either be a float in the range [0, 1] or a non-negative integer")
 
 
 def count(amount: float, size: int) -> int:
     """How many of `size` things. ValueError for more than there are."""
     if isinstance(amount, int):
         if amount > size:
-            raise ValueError(
-                explain(f"amount={amount} should be smaller than the number of parameters to prune={size}")
-            )
+            raise value_error(f"amount={amount} should be smaller than the number of parameters to prune={size}")
         return amount
     return round(amount * size)
 
@@ -301,14 +293,12 @@ def count(amount: float, size: int) -> int:
 def slices_of(t: Tensor, dim: int) -> int:
     """How many slices there are along `dim`. ValueError for a vector, IndexError for an invalid dimension."""
     if t._array.ndim < 2:
-        raise ValueError(
-            explain(
-                f"Structured pruning can only be applied to multidimensional tensors. Found tensor of shape {t.shape} "
-                f"with {t._array.ndim} dims"
-            )
+        raise value_error(
+            f"Structured pruning can only be applied to multidimensional tensors. Found tensor of shape {t.shape} "
+            f"with {t._array.ndim} dims"
         )
     if not -t._array.ndim <= dim < t._array.ndim:
-        raise IndexError(explain(f"Invalid index {dim} for tensor of size {t.shape}"))
+        raise index_error(f"Invalid index {dim} for tensor of size {t.shape}")
     return t._array.shape[dim]
 
 
@@ -425,17 +415,15 @@ def global_unstructured(
     (tensor([[0., 1.]]), tensor([[0., 1.]]))
     """
     if not isinstance(parameters, Iterable):
-        raise TypeError(explain("global_unstructured(): parameters is not an Iterable"))
+        raise type_error("global_unstructured(): parameters is not an Iterable")
     pairs = list(parameters)
     scores = {} if importance_scores is None else importance_scores
     if not isinstance(scores, dict):
-        raise TypeError(explain("global_unstructured(): importance_scores must be of type dict"))
+        raise type_error("global_unstructured(): importance_scores must be of type dict")
     if pruning_method.PRUNING_TYPE != "unstructured":
-        raise TypeError(
-            explain(
-                'Only "unstructured" PRUNING_TYPE supported for the `pruning_method`. Found method '
-                f"{pruning_method} of type {pruning_method.PRUNING_TYPE}"
-            )
+        raise type_error(
+            'Only "unstructured" PRUNING_TYPE supported for the `pruning_method`. Found method '
+            f"{pruning_method} of type {pruning_method.PRUNING_TYPE}"
         )
     values = [scores.get((m, name), getattr(m, name)).detach() for m, name in pairs]
     masks = [getattr(m, name + "_mask", ones_like(getattr(m, name))) for m, name in pairs]
@@ -462,9 +450,7 @@ def remove(module: Module, name: str) -> Module:
     """
     found = hook_of(module, name)
     if found is None:
-        raise ValueError(
-            explain(f"Parameter '{name}' of module {module} has to be pruned before pruning can be removed")
-        )
+        raise value_error(f"Parameter '{name}' of module {module} has to be pruned before pruning can be removed")
     key, hook = found
     hook.remove(module)
     del module._forward_pre_hooks[key]

@@ -14,7 +14,7 @@ import numpy as np
 from numpy import ndarray
 
 from rushlight.base.device import present
-from rushlight.base.errors import explain
+from rushlight.base.errors import index_error, runtime_error, value_error
 from rushlight.base.intp import as_intp
 from rushlight.base.memory_format import contiguous_format
 from rushlight.core.tensor import Tensor, created, from_array
@@ -162,44 +162,33 @@ def _check_lengths(n: ndarray, input: Tensor, batch_first: bool) -> None:
     """RuntimeError unless the lengths n, sorted by now, fit the input."""
     shape = input._array.shape
     if n.ndim != 1:
-        raise RuntimeError(
-            explain(f"'lengths' argument should be a 1D CPU int64 tensor, but got {n.ndim}D cpu Long tensor")
-        )
+        raise runtime_error(f"'lengths' argument should be a 1D CPU int64 tensor, but got {n.ndim}D cpu Long tensor")
     if input._array.size == 0:
-        raise RuntimeError(explain("Cannot pack empty tensors."))
+        raise runtime_error("Cannot pack empty tensors.")
     if len(shape) < 2:
-        raise IndexError(
-            explain(
-                "Dimension out of range (expected to be in range of [-1, 0], but got 1): pack_padded_sequence takes "
-                f"(steps, batch, *), not {len(shape)}D"
-            )
+        raise index_error(
+            "Dimension out of range (expected to be in range of [-1, 0], but got 1): pack_padded_sequence takes "
+            f"(steps, batch, *), not {len(shape)}D"
         )
     if len(n) != shape[1 - batch_first]:
-        raise RuntimeError(
-            explain(
-                f"Expected `len(lengths)` to be equal to batch_size, but got {len(n)} "
-                f"(batch_size={shape[1 - batch_first]})"
-            )
+        raise runtime_error(
+            f"Expected `len(lengths)` to be equal to batch_size, but got {len(n)} (batch_size={shape[1 - batch_first]})"
         )
     if np.any(n[1:] > n[:-1]):
-        raise RuntimeError(
-            explain(
-                "`lengths` array must be sorted in decreasing order when `enforce_sorted` is True. You can pass "
-                "`enforce_sorted=False` to pack_padded_sequence and/or pack_sequence to sidestep this requirement if "
-                "you do not need ONNX exportability."
-            )
+        raise runtime_error(
+            "`lengths` array must be sorted in decreasing order when `enforce_sorted` is True. You can pass "
+            "`enforce_sorted=False` to pack_padded_sequence and/or pack_sequence to sidestep this requirement if "
+            "you do not need ONNX exportability."
         )
     if n[-1] <= 0:
-        raise RuntimeError(
-            explain("Length of all samples has to be greater than 0, but found an element in 'lengths' that is <= 0")
+        raise runtime_error(
+            "Length of all samples has to be greater than 0, but found an element in 'lengths' that is <= 0"
         )
     if n[0] > shape[batch_first]:
-        raise RuntimeError(
-            explain(
-                f"pack_padded_sequence: a length is {n[0]}, but the input has {shape[batch_first]} steps",
-                "is it batch_first=True?",
-                input=tuple(shape),
-            )
+        raise runtime_error(
+            f"pack_padded_sequence: a length is {n[0]}, but the input has {shape[batch_first]} steps",
+            "is it batch_first=True?",
+            input=tuple(shape),
         )
 
 
@@ -230,11 +219,9 @@ def pad_packed_sequence(
     sizes = np.array(steps_of(sequence))
     longest, batch = len(sizes), int(sizes[0])
     if total_length is not None and total_length < longest:
-        raise ValueError(
-            explain(
-                "Expected total_length to be at least the length of the longest sequence in input, but got "
-                f"total_length={total_length} and max sequence length being {longest}"
-            )
+        raise value_error(
+            "Expected total_length to be at least the length of the longest sequence in input, but got "
+            f"total_length={total_length} and max sequence length being {longest}"
         )
     steps = longest if total_length is None else total_length
     lengths = np.count_nonzero(sizes[:, None] > np.arange(batch), axis=0)
@@ -284,8 +271,8 @@ def pad_sequence(
             [3, 0]])
     """
     if not isinstance(sequences, Iterable):
-        raise RuntimeError(
-            explain(f"pad_sequence: Expected iterable for input sequences, but got arg of type: {type(sequences)}")
+        raise runtime_error(
+            f"pad_sequence: Expected iterable for input sequences, but got arg of type: {type(sequences)}"
         )
     given = list(sequences)
     _check_sequences(given, padding_side)
@@ -304,18 +291,16 @@ def pad_sequence(
 
 def _check_sequences(given: list[Tensor], padding_side: str) -> None:
     if not given:
-        raise RuntimeError(explain("received an empty list of sequences"))
+        raise runtime_error("received an empty list of sequences")
     if padding_side not in ("left", "right"):
-        raise RuntimeError(explain(f"Expected padding_side to be one of left or right, but got {padding_side}."))
+        raise runtime_error(f"Expected padding_side to be one of left or right, but got {padding_side}.")
     rest = given[0]._array.shape[1:]
     for t in given:
         if t._array.ndim == 0 or t._array.shape[1:] != rest:
-            raise RuntimeError(
-                explain(
-                    f"pad_sequence: sequences have shapes {tuple(given[0].shape)} and {tuple(t.shape)}: The size of "
-                    "tensor a must match the size of tensor b",
-                    "sequences may differ only in the first dimension, the length",
-                )
+            raise runtime_error(
+                f"pad_sequence: sequences have shapes {tuple(given[0].shape)} and {tuple(t.shape)}: The size of "
+                "tensor a must match the size of tensor b",
+                "sequences may differ only in the first dimension, the length",
             )
 
 
@@ -328,11 +313,9 @@ def unpad_sequence(padded_sequences: Tensor, lengths: Tensor, batch_first: bool 
     n = lengths.tolist()
     found = padded_sequences.unbind(0 if batch_first else 1)
     if len(n) != len(found):
-        raise ValueError(
-            explain(
-                f"unpad_sequence: {len(found)} sequences, but {len(n)} lengths: zip() argument 2 is "
-                f"{'longer' if len(n) > len(found) else 'shorter'} than argument 1"
-            )
+        raise value_error(
+            f"unpad_sequence: {len(found)} sequences, but {len(n)} lengths: zip() argument 2 is "
+            f"{'longer' if len(n) > len(found) else 'shorter'} than argument 1"
         )
     return [clone(sequence[:k], memory_format=contiguous_format) for sequence, k in zip(found, n)]
 

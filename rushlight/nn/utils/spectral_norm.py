@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from rushlight.base.errors import explain
+from rushlight.base.errors import runtime_error, value_error
 from rushlight.core.mode import no_grad
 from rushlight.core.tensor import Tensor
 from rushlight.nn.conv import _ConvTransposeNd
@@ -22,8 +22,8 @@ class SpectralNorm:
 
     def __init__(self, name: str, n_power_iterations: int, dim: int, eps: float):
         if n_power_iterations <= 0:
-            raise ValueError(
-                explain(f"Expected n_power_iterations to be positive, but got n_power_iterations={n_power_iterations}")
+            raise value_error(
+                f"Expected n_power_iterations to be positive, but got n_power_iterations={n_power_iterations}"
             )
         self.name, self.n_power_iterations, self.dim, self.eps = name, n_power_iterations, dim, eps
 
@@ -58,10 +58,10 @@ def spectral_norm(
     ['bias', 'weight_orig', 'weight_u', 'weight_v']
     """
     if find_hook(module, SpectralNorm, name)[1] is not None:
-        raise RuntimeError(explain(f"Cannot register two spectral_norm hooks on the same parameter {name}"))
+        raise runtime_error(f"Cannot register two spectral_norm hooks on the same parameter {name}")
     weight = module._parameters.get(name)
     if weight is None:
-        raise ValueError(explain(f"`SpectralNorm` cannot be applied as parameter `{name}` is None"))
+        raise value_error(f"`SpectralNorm` cannot be applied as parameter `{name}` is None")
     hook = SpectralNorm(name, n_power_iterations, rows_of(module) if dim is None else dim, eps)
     with no_grad():
         height, width = as_matrix(weight, hook.dim)._array.shape
@@ -101,7 +101,7 @@ def remove_spectral_norm(module: Module, name: str = "weight") -> Module:
     """
     key, hook = find_hook(module, SpectralNorm, name)
     if hook is None:
-        raise ValueError(explain(f"spectral_norm of '{name}' not found in {module}"))
+        raise value_error(f"spectral_norm of '{name}' not found in {module}")
     del module._forward_pre_hooks[key]
     with no_grad():
         weight = hook.compute_weight(module, False)

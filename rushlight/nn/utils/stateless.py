@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from rushlight.base.errors import explain
+from rushlight.base.errors import runtime_error, type_error, value_error
 from rushlight.core.tensor import Tensor
 from rushlight.nn.module import Module
 from rushlight.nn.parameter import Parameter
@@ -47,19 +47,15 @@ def merged(state: Any) -> dict[str, Tensor]:
     if isinstance(state, Mapping):
         return state  # type: ignore[return-value]  # the same dict: buffers that forward replaces are written back to it
     if not isinstance(state, (tuple, list)):
-        raise ValueError(
-            explain(
-                f"Expected parameter_and_buffer_dicts to be a dict, or a list/tuple of dicts, but got {type(state)}"
-            )
+        raise value_error(
+            f"Expected parameter_and_buffer_dicts to be a dict, or a list/tuple of dicts, but got {type(state)}"
         )
     if not all(isinstance(one, Mapping) for one in state):
-        raise ValueError(explain("Expected all elements of parameter_and_buffer_dicts to be dictionaries"))
+        raise value_error("Expected all elements of parameter_and_buffer_dicts to be dictionaries")
     names = [name for one in state for name in one]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
-        raise ValueError(
-            explain(f"{twice} appeared in multiple dictionaries; behavior of functional call is ambiguous")
-        )
+        raise value_error(f"{twice} appeared in multiple dictionaries; behavior of functional call is ambiguous")
     return {name: t for one in state for name, t in one.items()}
 
 
@@ -128,7 +124,7 @@ def check_names(module: Module, homes: dict[str, tuple[dict, str]], state: dict[
     """
     for value in state.values():
         if value is not None and not isinstance(value, Tensor):
-            raise TypeError(explain(f"{value} is not an instance of torch.Tensor"))
+            raise type_error(f"{value} is not an instance of torch.Tensor")
     unknown = [name for name in state if name not in homes]
     lacking = [name for name, (kept, key) in homes.items() if name not in state and kept[key] is not None]
     if strict and (unknown or lacking):
@@ -137,9 +133,7 @@ def check_names(module: Module, homes: dict[str, tuple[dict, str]], state: dict[
             for what, names in (("Unexpected", unknown), ("Missing", lacking))
             if names
         ]
-        raise RuntimeError(
-            explain(f"Error(s) in reparametrizing for {type(module).__name__}:\n\t" + "\n\t".join(words))
-        )
+        raise runtime_error(f"Error(s) in reparametrizing for {type(module).__name__}:\n\t" + "\n\t".join(words))
     homes.update((full, home_of(module, full, state[full])) for full in unknown)
 
 
@@ -151,7 +145,7 @@ def home_of(module: Module, full: str, value: Any) -> tuple[dict, str]:
         if name in owner[kind]:
             return owner[kind], name
     if not isinstance(old := owner.get(name), Tensor | None):
-        raise TypeError(explain(f"attribute `{name}`: {old} is not an instance of torch.Tensor"))
+        raise type_error(f"attribute `{name}`: {old} is not an instance of torch.Tensor")
     return owner["_parameters"] if isinstance(value, Parameter) and old is None else owner, name
 
 
@@ -165,11 +159,9 @@ def tied(homes: dict[str, tuple[dict, str]], state: dict[str, Tensor]) -> dict[s
     for group in names.values():
         given = [name for name in group if name in state]
         if len({id(state[name]) for name in given}) > 1:
-            raise ValueError(
-                explain(
-                    f"functional_call got multiple values for keys {sorted(group)}, which are tied. Consider using "
-                    "tie_weights=False"
-                )
+            raise value_error(
+                f"functional_call got multiple values for keys {sorted(group)}, which are tied. Consider using "
+                "tie_weights=False"
             )
         if given:
             values.update((name, state[given[0]]) for name in group)
@@ -188,11 +180,11 @@ def stack_module_state(models: Any) -> tuple[dict[str, Tensor], dict[str, Tensor
     """
     models = list(models)
     if not models:
-        raise RuntimeError(explain("stack_module_state: Expected at least one model, got 0."))
+        raise runtime_error("stack_module_state: Expected at least one model, got 0.")
     if len({m.training for m in models}) > 1:
-        raise RuntimeError(explain("stack_module_state: Expected all models to have the same training/eval mode."))
+        raise runtime_error("stack_module_state: Expected all models to have the same training/eval mode.")
     if len({type(m) for m in models}) > 1:
-        raise RuntimeError(explain("stack_module_state: Expected all models to be of the same class."))
+        raise runtime_error("stack_module_state: Expected all models to be of the same class.")
     parameters = [dict(m.named_parameters()) for m in models]
     buffers = [dict(m.named_buffers()) for m in models]
     return stacked(parameters), stacked(buffers)
@@ -204,6 +196,6 @@ def stacked(states: list[dict[str, Any]]) -> dict[str, Tensor]:
     for name in states[0]:
         tensors = [state[name] for state in states]
         if len({t.requires_grad for t in tensors}) > 1:
-            raise RuntimeError(explain(f"Expected {name} from each model to have the same .requires_grad"))
+            raise runtime_error(f"Expected {name} from each model to have the same .requires_grad")
         made[name] = stack([t.detach() for t in tensors]).requires_grad_(tensors[0].requires_grad)
     return made

@@ -6,7 +6,7 @@ import warnings
 from typing import Any
 
 from rushlight.base import shown_names
-from rushlight.base.errors import explain
+from rushlight.base.errors import runtime_error, value_error
 from rushlight.core.tensor import Tensor
 from rushlight.nn.module import Module
 from rushlight.nn.parameter import Parameter
@@ -47,7 +47,7 @@ def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Mo
         stacklevel=2,
     )
     if find_hook(module, WeightNorm, name)[1] is not None:
-        raise RuntimeError(explain(f"Cannot register two weight_norm hooks on the same parameter {name}"))
+        raise runtime_error(f"Cannot register two weight_norm hooks on the same parameter {name}")
     hook = WeightNorm(name, dim)
     weight = getattr(module, name)
     del module._parameters[name]
@@ -67,7 +67,7 @@ def remove_weight_norm(module: Module, name: str = "weight") -> Module:
     """
     key, hook = find_hook(module, WeightNorm, name)
     if hook is None:
-        raise ValueError(explain(f"weight_norm of '{name}' not found in {module}"))
+        raise value_error(f"weight_norm of '{name}' not found in {module}")
     del module._forward_pre_hooks[key]
     weight = hook.compute_weight(module)
     delattr(module, name)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from rushlight.base.errors import explain, warn_once
+from rushlight.base.errors import explain, index_error, runtime_error, type_error, warn_once
 from rushlight.core.arguments import checked_number, wrap
 from rushlight.core.build import composite
 from rushlight.core.results import into
@@ -23,23 +23,19 @@ from rushlight.ops.tensor.node_names import called
 def check_source(input: Tensor, index: Tensor, src: Tensor, name: str) -> None:
     """RuntimeError unless the source has the input's dtype and as many dimensions as the index."""
     if src._array.dtype != input._array.dtype:
-        raise RuntimeError(
-            explain(
-                f"{name}(): Expected self.dtype to be equal to src.dtype",
-                "convert with .to(dtype)",
-                input=input.dtype,
-                src=src.dtype,
-            )
+        raise runtime_error(
+            f"{name}(): Expected self.dtype to be equal to src.dtype",
+            "convert with .to(dtype)",
+            input=input.dtype,
+            src=src.dtype,
         )
     at = index._array.shape
     if len(src._array.shape or (1,)) != len(at or (1,)):
-        raise RuntimeError(
-            explain(
-                "Index tensor must have the same number of dimensions as src tensor",
-                op=name,
-                index=list(at),
-                src=list(src.shape),
-            )
+        raise runtime_error(
+            "Index tensor must have the same number of dimensions as src tensor",
+            op=name,
+            index=list(at),
+            src=list(src.shape),
         )
 
 
@@ -49,14 +45,12 @@ def check_places(input: Tensor, index: Tensor, src: Tensor | None, name: str, di
     if not index._array.size:
         return
     if len(x or (1,)) != len(at or (1,)):
-        raise RuntimeError(
-            explain(
-                "Index tensor must have the same number of dimensions as self tensor",
-                "unsqueeze and expand it",
-                op=name,
-                index=list(at),
-                input=list(x),
-            )
+        raise runtime_error(
+            "Index tensor must have the same number of dimensions as self tensor",
+            "unsqueeze and expand it",
+            op=name,
+            index=list(at),
+            input=list(x),
         )
     if src is not None:
         check_source(input, index, src, name)
@@ -64,11 +58,8 @@ def check_places(input: Tensor, index: Tensor, src: Tensor | None, name: str, di
     too_large = any([k > n and d != dim for d, (k, n) in enumerate(zip(at, x))])
     if too_large or (src is not None and any([k > n for k, n in zip(at, src._array.shape)])):
         beside = "" if src is None else f" and to be no larger size than src {list(src.shape)}"
-        raise RuntimeError(
-            explain(
-                f"Expected index {list(at)} to be no larger than self {list(x)} apart from dimension {dim}{beside}",
-                op=name,
-            )
+        raise runtime_error(
+            f"Expected index {list(at)} to be no larger than self {list(x)} apart from dimension {dim}{beside}", op=name
         )
 
 
@@ -86,12 +77,10 @@ def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False,
     if out is None:
         return made
     if out._array.dtype != made._array.dtype:
-        raise RuntimeError(
-            explain(
-                f"Expected out tensor to have dtype {made.dtype}, but got {out.dtype} instead",
-                f"give an out= of dtype {made.dtype}",
-                op="gather",
-            )
+        raise runtime_error(
+            f"Expected out tensor to have dtype {made.dtype}, but got {out.dtype} instead",
+            f"give an out= of dtype {made.dtype}",
+            op="gather",
         )
     return into(out, made, input, index)
 
@@ -105,15 +94,11 @@ def index_select(input: Tensor, dim: int, index: Tensor, *, out: Tensor | None =
             [4]])
     """
     if index._array.ndim > 1:
-        raise IndexError(
-            explain("index_select(): Index is supposed to be a vector", "flatten() it", shape=list(index.shape))
-        )
+        raise index_error("index_select(): Index is supposed to be a vector", "flatten() it", shape=list(index.shape))
     if not input._array.ndim and index._array.size != 1:
-        raise RuntimeError(
-            explain(
-                f"index_select(): Index to scalar can have only 1 value, got {index._array.size} value(s)",
-                "unsqueeze(0) makes a vector of it",
-            )
+        raise runtime_error(
+            f"index_select(): Index to scalar can have only 1 value, got {index._array.size} value(s)",
+            "unsqueeze(0) makes a vector of it",
         )
     made = table.index_select(input, dim, index)
     return made if out is None else into(out, made, input, index)
@@ -145,12 +130,10 @@ def scatter(
             "PyTorch release. Use torch.scatter_reduce instead for more reduction options."
         )
     if reduce not in (None, "add", "multiply"):
-        raise RuntimeError(
-            explain(
-                "reduce argument must be either add or multiply.",
-                "scatter_reduce() supports more reductions",
-                reduce=reduce,
-            )
+        raise runtime_error(
+            "reduce argument must be either add or multiply.",
+            "scatter_reduce() supports more reductions",
+            reduce=reduce,
         )
     check_places(input, index, given if isinstance(given, Tensor) else None, "scatter", dim)
     source = (
@@ -207,16 +190,12 @@ def check_slices(input: Tensor, dim: int, index: Tensor, source: Tensor, name: s
     """RuntimeError unless the slices of the source fit the index and the input."""
     x, y = input._array.shape, source._array.shape
     if index._array.ndim > 1:
-        raise IndexError(
-            explain(f"{name}(): Index should have dimension 1 or 0 (got {index._array.ndim})", "flatten() it")
-        )
+        raise index_error(f"{name}(): Index should have dimension 1 or 0 (got {index._array.ndim})", "flatten() it")
     if source._array.dtype != input._array.dtype:
-        raise RuntimeError(
-            explain(
-                f"{name}(): self ({input.dtype.scalar_type}) and source ({source.dtype.scalar_type}) must have the "
-                "same scalar type",
-                "convert with .to(dtype)",
-            )
+        raise runtime_error(
+            f"{name}(): self ({input.dtype.scalar_type}) and source ({source.dtype.scalar_type}) must have the "
+            "same scalar type",
+            "convert with .to(dtype)",
         )
     dim = wrap(dim, len(x))
     kind = IndexError if name == "index_copy" else RuntimeError
@@ -280,14 +259,12 @@ def index_put(
     """
     check_same_dtype(input, values)
     if len(indices) > input._array.ndim:
-        raise IndexError(explain(f"too many indices for tensor of dimension {input._array.ndim} (got {len(indices)})"))
+        raise index_error(f"too many indices for tensor of dimension {input._array.ndim} (got {len(indices)})")
     for i, index in enumerate(indices):
         if index is not None and not isinstance(index, Tensor):
-            raise TypeError(
-                explain(
-                    f"expected Tensor as element {i} in argument 0, but got {type(index).__name__}",
-                    "make it a tensor: torch.tensor(...)",
-                )
+            raise type_error(
+                f"expected Tensor as element {i} in argument 0, but got {type(index).__name__}",
+                "make it a tensor: torch.tensor(...)",
             )
     key = tuple(slice(None) if index is None else HERE for index in indices)
     places = [choosing(index) for index in indices if index is not None]

@@ -10,7 +10,7 @@ import numpy as np
 from numpy import ndarray
 
 from rushlight.base.dtypes import holding
-from rushlight.base.errors import explain, warn
+from rushlight.base.errors import explain, index_error, runtime_error, type_error, value_error, warn
 from rushlight.core.build import unrecorded
 from rushlight.core.tensor import Tensor, created, from_array, method, noticed
 from rushlight.core.views import assign
@@ -96,11 +96,9 @@ def whole_slice(s: slice) -> slice:
     try:
         start, stop, step = [None if v is None else as_integer(v) for v in (start, stop, step)]
     except TypeError:
-        raise TypeError(
-            explain(f"slice indices must be integers or None or have an __index__ method, not {s}")
-        ) from None
+        raise type_error(f"slice indices must be integers or None or have an __index__ method, not {s}") from None
     if step is not None and step <= 0:
-        raise ValueError(explain("step must be greater than zero", "use .flip(dim) for the opposite order"))
+        raise value_error("step must be greater than zero", "use .flip(dim) for the opposite order")
     return slice(start, stop, step)
 
 
@@ -145,12 +143,8 @@ def choosing(index: Tensor) -> Tensor:
 
 def check_kind(array: ndarray) -> None:
     if array.dtype.kind not in "iub":
-        raise IndexError(
-            explain(
-                "tensors used as indices must be long, int, byte or bool tensors",
-                "convert with .long()",
-                dtype=array.dtype,
-            )
+        raise index_error(
+            "tensors used as indices must be long, int, byte or bool tensors", "convert with .long()", dtype=array.dtype
         )
 
 
@@ -177,15 +171,13 @@ def write(x: Tensor, key: Any, value: Any) -> None:
     parts, tensors = parse(key)
     if not isinstance(value, Tensor):
         if value is None or isinstance(value, (str, list, dict)):
-            raise TypeError(
-                explain(
-                    f"can't assign a {type(value).__name__} to a torch.{x.dtype.scalar_type}Tensor",
-                    "convert the text to a number: float(...)"
-                    if isinstance(value, str)
-                    else "make it a tensor first: torch.tensor(...)"
-                    if value is not None
-                    else "",
-                )
+            raise type_error(
+                f"can't assign a {type(value).__name__} to a torch.{x.dtype.scalar_type}Tensor",
+                "convert the text to a number: float(...)"
+                if isinstance(value, str)
+                else "make it a tensor first: torch.tensor(...)"
+                if value is not None
+                else "",
             )
         value = created(from_array(holding(value, x.dtype)))
     if value._array.dtype != x._array.dtype:
@@ -209,28 +201,24 @@ def write(x: Tensor, key: Any, value: Any) -> None:
 def check_same_dtype(x: Tensor, value: Tensor) -> None:
     """RuntimeError if index tensors would write values of another dtype than the tensor's."""
     if value._array.dtype != x._array.dtype:
-        raise RuntimeError(
-            explain(
-                f"Index put requires the source and destination dtypes match, got {x.dtype.scalar_type} for the "
-                f"destination and {value.dtype.scalar_type} for the source.",
-                "convert the values with .to(dtype)",
-            )
+        raise runtime_error(
+            f"Index put requires the source and destination dtypes match, got {x.dtype.scalar_type} for the "
+            f"destination and {value.dtype.scalar_type} for the source.",
+            "convert the values with .to(dtype)",
         )
 
 
 def iterate(x: Tensor) -> Iterator[Tensor]:
     """The slices along the first dimension."""
     if x._array.ndim == 0:
-        raise TypeError(explain("iteration over a 0-d tensor"))
+        raise type_error("iteration over a 0-d tensor")
     return iter(unbind(x, 0))
 
 
 def contains(x: Tensor, value: Any) -> bool:
     """Whether some element equals the value, a number or a tensor. RuntimeError for other things."""
     if not isinstance(value, (Tensor, int, float, complex, np.generic)):
-        raise RuntimeError(
-            explain(f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(value)}.")
-        )
+        raise runtime_error(f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(value)}.")
     noticed(x)
     return bool((x._array == (value._array if isinstance(value, Tensor) else value)).any())
 
@@ -242,9 +230,7 @@ def backwards(x: Tensor) -> Tensor:
 
 def delete(x: Tensor, key: Any) -> None:
     """del x[key]: TypeError, as the elements of a tensor stay."""
-    raise TypeError(
-        explain("Tensor does not support deleting items", "select the elements to keep: x[mask], torch.cat")
-    )
+    raise type_error("Tensor does not support deleting items", "select the elements to keep: x[mask], torch.cat")
 
 
 method(read, "__getitem__")

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from rushlight.base.dtypes import holding, int64
-from rushlight.base.errors import explain, not_a_tensor, warn_once
+from rushlight.base.errors import index_error, not_a_tensor, runtime_error, type_error, warn_once
 from rushlight.base.intp import as_int64
 from rushlight.core.arguments import checked_number, wrap
 from rushlight.core.build import composite
@@ -29,18 +29,13 @@ def one_number(value: Any, input: Tensor, name: str) -> Tensor:
     if not isinstance(value, Tensor):
         return created(from_array(holding(checked_number(value, name), input.dtype)))
     if value._array.dtype.kind == "c" and input._array.dtype.kind not in "cb" and np.any(np.imag(numbers(value))):
-        raise RuntimeError(
-            explain(
-                f"value cannot be converted to type {input.dtype} without overflow", "use the real part: .real", op=name
-            )
+        raise runtime_error(
+            f"value cannot be converted to type {input.dtype} without overflow", "use the real part: .real", op=name
         )
     if value._array.ndim:
-        raise RuntimeError(
-            explain(
-                f"{name} only supports a 0-dimensional value tensor, but got tensor with {value._array.ndim} "
-                "dimension(s).",
-                "pass a number",
-            )
+        raise runtime_error(
+            f"{name} only supports a 0-dimensional value tensor, but got tensor with {value._array.ndim} dimension(s).",
+            "pass a number",
         )
     return value if value._array.dtype == input._array.dtype else s.to(value, input.dtype)
 
@@ -57,11 +52,9 @@ def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
     if not isinstance(mask, Tensor):
         raise not_a_tensor("masked_fill", "mask", 1, mask)
     if mask._array.dtype.kind != "b":
-        raise RuntimeError(
-            explain(
-                f"masked_fill only supports boolean masks, but got mask with dtype {mask.dtype}",
-                "compare first: mask = m != 0",
-            )
+        raise runtime_error(
+            f"masked_fill only supports boolean masks, but got mask with dtype {mask.dtype}",
+            "compare first: mask = m != 0",
         )
     made = masked(mask, one_number(value, input, "masked_fill_"), input)
     # torch's is, whatever x's order
@@ -80,19 +73,17 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
     tensor([5., 0., 5.])
     """
     if index.dtype is not int64:
-        raise IndexError(
-            explain(f"index_fill_(): Expected dtype int64 for index. Got {index.dtype}", "use index.long()")
-        )
+        raise index_error(f"index_fill_(): Expected dtype int64 for index. Got {index.dtype}", "use index.long()")
     if index._array.ndim > 1:
-        raise IndexError(explain("Index has to be a vector/scalar", "flatten() it", op="index_fill_"))
+        raise index_error("Index has to be a vector/scalar", "flatten() it", op="index_fill_")
     ndim = input._array.ndim
     dim = wrap(dim, ndim)
     n = input._array.shape[dim] if ndim else 1
     places = numbers(index)
     wrong = places[(places >= n) | (places < -n)]
     if wrong.size:
-        raise IndexError(
-            explain(f"index {int(wrong.flat[0])} is out of bounds for dimension {dim} with size {n}", op="index_fill_")
+        raise index_error(
+            f"index {int(wrong.flat[0])} is out of bounds for dimension {dim} with size {n}", op="index_fill_"
         )
     chosen = np.zeros(n, bool)
     chosen[index._array] = True
@@ -108,8 +99,8 @@ def masked_select(input: Tensor, mask: Tensor, *, out: Tensor | None = None) -> 
     tensor([1, 3])
     """
     if mask._array.dtype.kind != "b":
-        raise RuntimeError(
-            explain("masked_select: expected BoolTensor for mask", "compare first: mask = m != 0", mask=mask.dtype)
+        raise runtime_error(
+            "masked_select: expected BoolTensor for mask", "compare first: mask = m != 0", mask=mask.dtype
         )
     a, b = broadcast_tensors(input, mask)
     made = called(index(a, [b], (HERE, ...)), "MaskedSelectBackward0")
@@ -127,11 +118,8 @@ def where(condition: Tensor, input: Any = None, other: Any = None, *, out: Tenso
     if input is None and other is None:
         return nonzero(condition, as_tuple=True)
     if input is None or other is None:
-        raise TypeError(
-            explain(
-                "where() received an invalid combination of arguments: it takes (condition) or (condition, input, "
-                "other)"
-            )
+        raise type_error(
+            "where() received an invalid combination of arguments: it takes (condition) or (condition, input, other)"
         )
     if isinstance(condition, Tensor) and condition._array.dtype == np.uint8:  # torch's masks of old
         warn_once(
@@ -140,11 +128,9 @@ def where(condition: Tensor, input: Any = None, other: Any = None, *, out: Tenso
         )
         condition = condition != 0
     if isinstance(condition, Tensor) and condition._array.dtype.kind != "b":
-        raise RuntimeError(
-            explain(
-                f"where expected condition to be a boolean tensor, but got a tensor with dtype {condition.dtype}",
-                "compare first: condition != 0",
-            )
+        raise runtime_error(
+            f"where expected condition to be a boolean tensor, but got a tensor with dtype {condition.dtype}",
+            "compare first: condition != 0",
         )
     return choose(condition, input, other, out=out)
 
@@ -171,13 +157,10 @@ def nonzero(input: Tensor, *, out: Tensor | None = None, as_tuple: bool = False)
         raise not_a_tensor("nonzero", "input", 0, input)
     noticed(input)
     if out is not None and (as_tuple or out._array.dtype != np.int64):
-        raise RuntimeError(
-            explain(
-                "nonzero: as_tuple has no out="
-                if as_tuple
-                else "nonzero: Expected out tensor to have scalar type Long but got scalar type "
-                f"{out.dtype.scalar_type}"
-            )
+        raise runtime_error(
+            "nonzero: as_tuple has no out="
+            if as_tuple
+            else f"nonzero: Expected out tensor to have scalar type Long but got scalar type {out.dtype.scalar_type}"
         )
     found = kernels.nonzero(input._array)
     rows = as_int64(np.stack(found)).T

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from rushlight.base.errors import explain
+from rushlight.base.errors import not_implemented_error, runtime_error
 from rushlight.base.intp import as_intp
 from rushlight.core.build import MORE, composite
 from rushlight.core.tensor import Tensor, created, from_array, noticed
@@ -43,12 +43,12 @@ def segment_reduce(
     """
     reduce = {"amax": "max", "amin": "min"}.get(reduce, reduce)
     if reduce not in NOTHING:
-        raise RuntimeError(
-            explain(f"Unsupported reduction given to segment_reduce: {reduce!r}", "one of " + ", ".join(NOTHING))
+        raise runtime_error(
+            f"Unsupported reduction given to segment_reduce: {reduce!r}", "one of " + ", ".join(NOTHING)
         )
     if not data.dtype.is_floating_point:
-        raise NotImplementedError(
-            explain(f'"_segment_reduce_cpu" not implemented for {data.dtype}', "convert it: data.float()")
+        raise not_implemented_error(
+            f'"_segment_reduce_cpu" not implemented for {data.dtype}', "convert it: data.float()"
         )
     begins, sizes = stretches(data, lengths, indices, offsets, axis, unsafe)
     outer, rest = data._array.shape[:axis], data._array.shape[axis + 1 :]
@@ -89,18 +89,16 @@ def stretches(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Where each stretch begins, and how long it is, among all rows before and along `axis`."""
     if indices is not None:
-        raise RuntimeError(explain("segment_reduce(): indices based reduction is not supported yet.", "lengths="))
+        raise runtime_error("segment_reduce(): indices based reduction is not supported yet.", "lengths=")
     given = lengths if lengths is not None else offsets
     if given is None:
-        raise RuntimeError(explain("segment_reduce(): Either lengths or offsets must be defined.", "pass lengths="))
+        raise runtime_error("segment_reduce(): Either lengths or offsets must be defined.", "pass lengths=")
     noticed(given)  # report the read of values to a watcher
     numbers = np.asarray(given._array)
     if axis != numbers.ndim - 1 or numbers.dtype.kind != "i" or numbers.shape[:-1] != data._array.shape[:axis]:
-        raise RuntimeError(
-            explain(
-                f"segment_reduce(): Expected axis to be the last dimension of lengths but got {axis}.",
-                f"whole numbers of shape {(*data._array.shape[:axis], 'stretches')}",
-            )
+        raise runtime_error(
+            f"segment_reduce(): Expected axis to be the last dimension of lengths but got {axis}.",
+            f"whole numbers of shape {(*data._array.shape[:axis], 'stretches')}",
         )
     n = data._array.shape[axis]
     if lengths is None:
@@ -108,16 +106,14 @@ def stretches(
     else:
         begins, sizes = np.cumsum(numbers, -1) - numbers, numbers
         if not unsafe and (numbers.sum(-1) != n).any():
-            raise RuntimeError(
-                explain(
-                    "segment_reduce(): Expected all rows of lengths along axis to sum to data.size(lengths.dim()-1) "
-                    f"when !unsafe.: they sum to {numbers.sum(-1)}, not {n}"
-                )
+            raise runtime_error(
+                "segment_reduce(): Expected all rows of lengths along axis to sum to data.size(lengths.dim()-1) "
+                f"when !unsafe.: they sum to {numbers.sum(-1)}, not {n}"
             )
     if (sizes < 0).any():
-        raise RuntimeError(explain("lengths contains negative value!"))
+        raise runtime_error("lengths contains negative value!")
     if sizes.size and (begins.min() < 0 or (begins + sizes).max() > n):
-        raise RuntimeError(explain(f"segment_reduce(): stretches outside of the {n} rows"))
+        raise runtime_error(f"segment_reduce(): stretches outside of the {n} rows")
     before = n * np.arange(int(np.prod(numbers.shape[:-1]))).reshape(*numbers.shape[:-1], 1)
     return (begins + before).ravel(), sizes.ravel()
 
@@ -143,7 +139,7 @@ def _convert_indices_from_csr_to_coo(
     """
     begins, columns = np.asarray(crow_indices), np.asarray(col_indices)
     if begins.ndim != 1:
-        raise NotImplementedError(explain("_convert_indices_from_csr_to_coo: batches of matrices"))
+        raise not_implemented_error("_convert_indices_from_csr_to_coo: batches of matrices")
     rows = np.repeat(np.arange(begins.size - 1), as_intp(np.diff(begins)))
     pair = (columns, rows) if transpose else (rows, columns)
     return created(from_array(np.stack(pair).astype(np.int32 if out_int32 else np.int64)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from rushlight.base import dtypes
-from rushlight.base.errors import explain
+from rushlight.base.errors import index_error, runtime_error
 from rushlight.core.arguments import wrap
 from rushlight.core.build import composite
 from rushlight.core.mode import mode
@@ -46,8 +46,8 @@ def scatter_reduce(
     """
     reduce = {"max": "amax", "min": "amin"}.get(reduce, reduce)  # torch accepts these names, too
     if reduce not in REDUCTIONS:
-        raise RuntimeError(
-            explain(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}", op="scatter_reduce")
+        raise runtime_error(
+            f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}", op="scatter_reduce"
         )
     src = lined(src, index)
     check_places(input, index, src, "scatter", dim)
@@ -74,18 +74,16 @@ def index_reduce(
             [1.]])
     """
     if reduce not in REDUCTIONS[1:]:
-        raise RuntimeError(
-            explain(
-                f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}.",
-                "use index_add for sums",
-            )
+        raise runtime_error(
+            f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}.",
+            "use index_add for sums",
         )
     at, shape = wrap(dim, input._array.ndim), source._array.shape
     check_slices(input, dim, index, source, "index_reduce")
     n = input._array.shape[at] if input._array.ndim else 1
     own = holder(index)._array
     if index._array.size and not 0 <= own.min() <= own.max() < n:
-        raise IndexError(explain("index out of range in self", f"indices count from 0 to {n - 1}", op="index_reduce"))
+        raise index_error("index out of range in self", f"indices count from 0 to {n - 1}", op="index_reduce")
     places = s.reshape(index, tuple(-1 if d == at else 1 for d in range(len(shape))))
     return landed(
         reduce_at, out, input, s.expand(places, shape) if shape else places, source, dim, reduce, include_self
@@ -98,14 +96,11 @@ def index_reduce(
 def check_flat(index: Tensor, n: int, name: str) -> None:
     """RuntimeError for an index that is not int64, IndexError for an index out of range."""
     if index._array.dtype != np.int64:
-        raise RuntimeError(
-            explain(
-                f"{name}(): Expected a long tensor for index, but got {index.dtype.scalar_type}",
-                "convert it: index.long()",
-            )
+        raise runtime_error(
+            f"{name}(): Expected a long tensor for index, but got {index.dtype.scalar_type}", "convert it: index.long()"
         )
     if index._array.size and not n:
-        raise IndexError(explain(f"{name}(): tried to take from an empty tensor"))
+        raise index_error(f"{name}(): tried to take from an empty tensor")
     if index.is_meta:  # a meta tensor has no values to check
         return
     places = holder(index)._array
@@ -114,8 +109,8 @@ def check_flat(index: Tensor, n: int, name: str) -> None:
     wrong = places[(places >= n) | (places < -n)]
     if wrong.size:
         noticed(index)
-        raise IndexError(
-            explain(f"out of range: tried to access index {int(wrong.flat[0])} on a tensor of {n} elements.", op=name)
+        raise index_error(
+            f"out of range: tried to access index {int(wrong.flat[0])} on a tensor of {n} elements.", op=name
         )
 
 
@@ -141,19 +136,15 @@ def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) 
     """
     check_flat(index, input._array.size, "put_")
     if source._array.size != index._array.size:
-        raise IndexError(
-            explain(
-                "put_(): Expected source and index to have the same number of elements, but got source.numel() = "
-                f"{source._array.size}, index.numel() = {index._array.size}"
-            )
+        raise index_error(
+            "put_(): Expected source and index to have the same number of elements, but got source.numel() = "
+            f"{source._array.size}, index.numel() = {index._array.size}"
         )
     if source._array.dtype != input._array.dtype:
-        raise RuntimeError(
-            explain(
-                "put_(): self and source expected to have the same dtype, but got self.dtype = "
-                f"{input.dtype.scalar_type} and source.dtype = {source.dtype.scalar_type}",
-                "convert the source with .to(dtype)",
-            )
+        raise runtime_error(
+            "put_(): self and source expected to have the same dtype, but got self.dtype = "
+            f"{input.dtype.scalar_type} and source.dtype = {source.dtype.scalar_type}",
+            "convert the source with .to(dtype)",
         )
     flat, values = s.reshape(input, (input._array.size,)), s.reshape(source, index._array.shape)
     made = table.write_at(flat, values, [index], (HERE, ...), accumulate)
@@ -172,20 +163,16 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None, *, ou
     if dim is None and indices._array.dtype == np.int32:
         indices = s.to(indices, dtypes.int64)
     if indices._array.dtype != np.int64:
-        raise RuntimeError(
-            explain(
-                f"torch.take_along_dim(): dtype of indices should be Long but got {indices.dtype}",
-                "convert them: indices.long()",
-            )
+        raise runtime_error(
+            f"torch.take_along_dim(): dtype of indices should be Long but got {indices.dtype}",
+            "convert them: indices.long()",
         )
     if dim is None:
         return take_along_dim(s.reshape(input, (-1,)), s.reshape(indices, (-1,)), 0, out=out)
     if input._array.ndim != indices._array.ndim:
-        raise RuntimeError(
-            explain(
-                "torch.take_along_dim(): input and indices should have the same number of dimensions, but got "
-                f"{input._array.ndim} dimensions for input, and {indices._array.ndim} dimensions for indices"
-            )
+        raise runtime_error(
+            "torch.take_along_dim(): input and indices should have the same number of dimensions, but got "
+            f"{input._array.ndim} dimensions for input, and {indices._array.ndim} dimensions for indices"
         )
     dim = wrap(dim, input._array.ndim)
     n = input._array.shape[dim] if input._array.ndim else 1
@@ -216,29 +203,23 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     tensor([1., 0., 2.])
     """
     if mask._array.dtype.kind != "b":
-        raise RuntimeError(
-            explain(
-                f"masked_scatter_ only supports boolean masks, but got mask with dtype {mask.dtype}",
-                "compare first: mask = m != 0",
-            )
+        raise runtime_error(
+            f"masked_scatter_ only supports boolean masks, but got mask with dtype {mask.dtype}",
+            "compare first: mask = m != 0",
         )
     if source._array.dtype != input._array.dtype:
-        raise RuntimeError(
-            explain(
-                f"masked_scatter: expected self and source to have same dtypes but got {input.dtype.scalar_type} and "
-                f"{source.dtype.scalar_type}"
-            )
+        raise runtime_error(
+            f"masked_scatter: expected self and source to have same dtypes but got {input.dtype.scalar_type} and "
+            f"{source.dtype.scalar_type}"
         )
     x, chosen = broadcast_tensors(input, mask)
     x = s.contiguous(x)  # the result is contiguous, as in torch
     noticed(mask)
     n = int(np.count_nonzero(chosen._array))
     if n > source._array.size:
-        raise RuntimeError(
-            explain(
-                f"masked_scatter: expected number of elements to be at least the number of ones in the mask, {n}, but "
-                f"source has {source._array.size}"
-            )
+        raise runtime_error(
+            f"masked_scatter: expected number of elements to be at least the number of ones in the mask, {n}, but "
+            f"source has {source._array.size}"
         )
     return table.write_at(x, s.narrow(s.reshape(source, (source._array.size,)), 0, 0, n), [chosen], (HERE, ...))
 
@@ -253,7 +234,7 @@ def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1, out: Tenso
             [-1]])
     """
     if size < 0:
-        raise RuntimeError(explain(f"nonzero_static: 'size' must be an non-negative integer, got {size}"))
+        raise runtime_error(f"nonzero_static: 'size' must be an non-negative integer, got {size}")
     found = nonzero(input)._array[:size]
     rows = np.full((size, input._array.ndim), fill_value, np.int64)
     rows[: len(found)] = found

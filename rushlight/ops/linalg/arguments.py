@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from rushlight.base import dtypes
-from rushlight.base.errors import explain
+from rushlight.base.errors import runtime_error, type_error
 from rushlight.core.mode import mode
 from rushlight.core.results import into
 from rushlight.core.tensor import Tensor, holder
@@ -43,26 +43,22 @@ def with_names(function: Callable, name: str, **names: str) -> Callable:
 def check_tensor(x: Any, name: str, argument: str = "A", position: int = 1) -> None:
     """TypeError if `x` is not a tensor."""
     if not isinstance(x, Tensor):
-        raise TypeError(
-            explain(
-                f"{name}(): argument '{argument}' (position {position}) must be Tensor, not {type(x).__name__}",
-                "make it a tensor: torch.tensor(...)",
-            )
+        raise type_error(
+            f"{name}(): argument '{argument}' (position {position}) must be Tensor, not {type(x).__name__}",
+            "make it a tensor: torch.tensor(...)",
         )
 
 
 def check_numbers(x: Tensor, name: str, low: bool = False) -> None:
     """RuntimeError unless the elements are floating-point or complex; of 16 bits only if `low`."""
     if x.dtype.category < dtypes.FLOATING:
-        raise RuntimeError(
-            explain(
-                f"{name}: Expected a floating point or complex tensor as input. Got {x.dtype.scalar_type}",
-                "convert it: x.float()",
-            )
+        raise runtime_error(
+            f"{name}: Expected a floating point or complex tensor as input. Got {x.dtype.scalar_type}",
+            "convert it: x.float()",
         )
     if not low and x._array.dtype.itemsize < 4:
-        raise RuntimeError(
-            explain(f"{name}: Low precision dtypes not supported. Got {x.dtype.scalar_type}", "convert it: x.float()")
+        raise runtime_error(
+            f"{name}: Low precision dtypes not supported. Got {x.dtype.scalar_type}", "convert it: x.float()"
         )
 
 
@@ -70,8 +66,8 @@ def check_matrix(x: Tensor, name: str, argument: str = "A", numbers: bool = True
     """RuntimeError unless it is a matrix, or a stack of them, of floating-point or complex numbers."""
     check_tensor(x, name, argument)
     if x._array.ndim < 2:
-        raise RuntimeError(
-            explain(f"{name}: The input tensor {argument} must have at least 2 dimensions.", shape=tuple(x.shape))
+        raise runtime_error(
+            f"{name}: The input tensor {argument} must have at least 2 dimensions.", shape=tuple(x.shape)
         )
     if numbers:
         check_numbers(x, name)
@@ -82,11 +78,9 @@ def check_square(x: Tensor, name: str, argument: str = "A", numbers: bool = True
     check_matrix(x, name, argument, numbers)
     m, n = x._array.shape[-2:]
     if m != n:
-        raise RuntimeError(
-            explain(
-                f"{name}: {argument} must be batches of square matrices, but they are {m} by {n} matrices",
-                shape=tuple(x.shape),
-            )
+        raise runtime_error(
+            f"{name}: {argument} must be batches of square matrices, but they are {m} by {n} matrices",
+            shape=tuple(x.shape),
         )
 
 
@@ -95,12 +89,10 @@ def check_same(a: Tensor, b: Tensor, name: str, names: tuple[str, str] = ("A", "
     check_tensor(b, name, names[1], 2)
     if a._array.dtype != b._array.dtype:
         p, q = names
-        raise RuntimeError(
-            explain(
-                f"{name}: Expected {p} and {q} to have the same dtype, but found {p} of type {a.dtype.scalar_type} "
-                f"and {q} of type {b.dtype.scalar_type} instead",
-                "convert one with .to(dtype)",
-            )
+        raise runtime_error(
+            f"{name}: Expected {p} and {q} to have the same dtype, but found {p} of type {a.dtype.scalar_type} "
+            f"and {q} of type {b.dtype.scalar_type} instead",
+            "convert one with .to(dtype)",
         )
 
 
@@ -108,10 +100,8 @@ def check_equation(a: Tensor, b: Tensor, left: bool, name: str) -> None:
     """RuntimeError unless a X = b (X a = b where not `left`) can hold."""
     if a._array.shape[-2] != b._array.shape[-2 if left else -1]:
         sizes = " and ".join("x".join(map(str, t._array.shape[-2:])) for t in (a, b))
-        raise RuntimeError(
-            explain(
-                f"{name}: Incompatible shapes of A and B for the equation {'AX = B' if left else 'XA = B'} ({sizes})"
-            )
+        raise runtime_error(
+            f"{name}: Incompatible shapes of A and B for the equation {'AX = B' if left else 'XA = B'} ({sizes})"
         )
 
 

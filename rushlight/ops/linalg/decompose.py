@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rushlight.base.errors import explain
+from rushlight.base.errors import runtime_error
 from rushlight.core.build import build, inner, sample_by_sample
 from rushlight.core.tensor import Tensor, from_array, numbers
 from rushlight.core.worlds import ARRAYS, TENSORS, adopt, shared
@@ -236,27 +236,23 @@ def unit_lower(lu):
 
 
 def no_derivative_of_r():
-    raise RuntimeError(
-        explain(
-            "The derivative of linalg.qr depends on Q, which is not computed when mode='r'. Please use linalg.qr(A, "
-            "mode='reduced') if you are going to require gradients"
-        )
+    raise runtime_error(
+        "The derivative of linalg.qr depends on Q, which is not computed when mode='r'. Please use linalg.qr(A, "
+        "mode='reduced') if you are going to require gradients"
     )
 
 
 def no_derivative_of_complete():
-    raise RuntimeError(explain("The QR decomposition is not differentiable when mode='complete' and nrows > ncols."))
+    raise runtime_error("The QR decomposition is not differentiable when mode='complete' and nrows > ncols.")
 
 
 def check_phase(diagonal, name, vectors, factor):
     """RuntimeError if a loss depends on the phase of complex vectors, which no decomposition determines."""
     d = numbers(diagonal) if isinstance(diagonal, Tensor) else diagonal
     if d.dtype.kind == "c" and not np.allclose(d.imag, 0, 1e-2, 1e-2):
-        raise RuntimeError(
-            explain(
-                f"{name}: The {vectors} in the complex case are specified up to multiplication by {factor}. The "
-                "specified loss function depends on this quantity, so it is ill-defined."
-            )
+        raise runtime_error(
+            f"{name}: The {vectors} in the complex case are specified up to multiplication by {factor}. The "
+            "specified loss function depends on this quantity, so it is ill-defined."
         )
 
 

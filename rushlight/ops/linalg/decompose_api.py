@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from rushlight.base.errors import LinAlgError, explain, warn_once
+from rushlight.base.errors import LinAlgError, explain, runtime_error, warn_once
 from rushlight.core.arguments import check_dtypes, same_dtype
 from rushlight.core.build import composite, recorded
 from rushlight.core.results import return_type
@@ -115,7 +115,7 @@ def eigvalsh(A: Tensor, UPLO: str = "L", *, out: Tensor | None = None) -> Tensor
 
 def triangle_name(UPLO: str) -> str:
     if str(UPLO).upper() not in ("L", "U"):
-        raise RuntimeError(explain(f"Expected UPLO argument to be 'L' or 'U', but got {UPLO}"))
+        raise runtime_error(f"Expected UPLO argument to be 'L' or 'U', but got {UPLO}")
     return UPLO.upper()
 
 
@@ -177,11 +177,9 @@ def svdvals(A: Tensor, *, driver: str | None = None, out: Tensor | None = None) 
 
 def only_cpu(driver: str | None, name: str) -> None:
     if driver is not None:
-        raise RuntimeError(
-            explain(
-                f"{name}: keyword argument `driver=` is only supported on CUDA inputs with cuSOLVER backend.",
-                "omit driver=",
-            )
+        raise runtime_error(
+            f"{name}: keyword argument `driver=` is only supported on CUDA inputs with cuSOLVER backend.",
+            "omit driver=",
         )
 
 
@@ -218,10 +216,8 @@ def linalg_qr(A: Tensor, mode: str = "reduced", *, out: Any = None) -> Any:
     """
     check_matrix(A, "linalg.qr")
     if mode not in ("reduced", "complete", "r"):
-        raise RuntimeError(
-            explain(
-                f"qr received unrecognized mode '{mode}' but expected one of 'reduced' (default), 'r', or 'complete'"
-            )
+        raise runtime_error(
+            f"qr received unrecognized mode '{mode}' but expected one of 'reduced' (default), 'r', or 'complete'"
         )
     return given(out, f.linalg_qr(A, mode))
 
@@ -270,15 +266,13 @@ def householder_product(A: Tensor, tau: Tensor, *, out: Tensor | None = None) ->
     check_same(A, tau, name, ("input", "tau"))
     m, n = A._array.shape[-2:]
     if m < n:
-        raise RuntimeError(explain(f"{name}: input.shape[-2] must be greater than or equal to input.shape[-1]"))
+        raise runtime_error(f"{name}: input.shape[-2] must be greater than or equal to input.shape[-1]")
     if n < tau._array.shape[-1]:
-        raise RuntimeError(explain(f"{name}: input.shape[-1] must be greater than or equal to tau.shape[-1]"))
+        raise runtime_error(f"{name}: input.shape[-1] must be greater than or equal to tau.shape[-1]")
     if tau._array.shape[:-1] != A._array.shape[:-2]:
-        raise RuntimeError(
-            explain(
-                f"{name}: Expected batch dimensions of tau to be equal to input.shape[:-2], but got "
-                f"{list(tau._array.shape[:-1])}"
-            )
+        raise runtime_error(
+            f"{name}: Expected batch dimensions of tau to be equal to input.shape[:-2], but got "
+            f"{list(tau._array.shape[:-1])}"
         )
     if recorded(A, (tau,)):
         return given(out, reflect(A, tau, overwrite(A, eye(m, n, dtype=A.dtype))))
@@ -324,12 +318,10 @@ def check_reflections(input: Tensor, tau: Tensor, other: Tensor, left: bool) -> 
     for t, name in ((input, "input"), (other, "other")):
         check_tensor(t, "ormqr", name)
         if t._array.ndim < 2:
-            raise RuntimeError(explain(f"torch.ormqr: {name} must have at least 2 dimensions."))
+            raise runtime_error(f"torch.ormqr: {name} must have at least 2 dimensions.")
     side = -2 if left else -1
     m, k = other._array.shape[side], tau._array.shape[-1]
     if k != min(m, input._array.shape[-1]):
-        raise RuntimeError(
-            explain(f"torch.ormqr: tau.shape[-1] must be equal to min(other.shape[{side}], input.shape[-1])")
-        )
+        raise runtime_error(f"torch.ormqr: tau.shape[-1] must be equal to min(other.shape[{side}], input.shape[-1])")
     if m != input._array.shape[-2]:
-        raise RuntimeError(explain(f"torch.ormqr: other.shape[{side}] must be equal to input.shape[-2]"))
+        raise runtime_error(f"torch.ormqr: other.shape[{side}] must be equal to input.shape[-2]")

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from rushlight.base.errors import explain
+from rushlight.base.errors import runtime_error, value_error
 from rushlight.core.build import composite
 from rushlight.core.tensor import Tensor
 from rushlight.ops.linalg.matmul import dot, mm
@@ -35,9 +35,7 @@ def einsum(equation: Any, *operands: Any) -> Tensor:
     if not isinstance(equation, str):
         equation, operands = from_sublists((equation, *operands))
     if not operands:
-        raise ValueError(
-            explain("einsum(): must specify the equation string and at least one operand", equation=equation)
-        )
+        raise value_error("einsum(): must specify the equation string and at least one operand", equation=equation)
     tensors = list(operands[0]) if len(operands) == 1 and isinstance(operands[0], (list, tuple)) else list(operands)
     try:
         inputs, output = parse(equation, tuple([t._array.ndim for t in tensors]))
@@ -64,11 +62,8 @@ def from_sublists(args: tuple) -> tuple[str, tuple]:
 
     def letters(numbers: Sequence) -> str:
         if any(n is not Ellipsis and not 0 <= n < 52 for n in numbers):
-            raise ValueError(
-                explain(
-                    "einsum(): subscript in subscript list is not within the valid range [0, 52)",
-                    subscripts=list(numbers),
-                )
+            raise value_error(
+                "einsum(): subscript in subscript list is not within the valid range [0, 52)", subscripts=list(numbers)
             )
         return "".join(
             "..." if n is Ellipsis else chr(ord("A") + n) if n < 26 else chr(ord("a") + n - 26) for n in numbers
@@ -80,7 +75,7 @@ def from_sublists(args: tuple) -> tuple[str, tuple]:
 
 
 def wrong(equation: str, why: str, tensors: Sequence[Tensor]) -> RuntimeError:
-    return RuntimeError(explain(f"einsum(): {why}", equation=equation, shapes=[tuple(t.shape) for t in tensors]))
+    return runtime_error(f"einsum(): {why}", equation=equation, shapes=[tuple(t.shape) for t in tensors])
 
 
 @lru_cache(maxsize=256)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from rushlight.base.device import strided
-from rushlight.base.errors import explain
+from rushlight.base.errors import value_error
 from rushlight.core.build import MORE, composite
 from rushlight.core.tensor import Tensor
 from rushlight.ops.linalg.arguments import check_matrix
@@ -64,9 +64,9 @@ def pca_lowrank(A: Tensor, q: int | None = None, center: bool = True, niter: int
     if q is None:
         q = min(6, most)
     elif not 0 <= q <= most:
-        raise ValueError(explain(f"q(={q}) must be non-negative integer and not greater than min(m, n)={most}"))
+        raise value_error(f"q(={q}) must be non-negative integer and not greater than min(m, n)={most}")
     if niter < 0:
-        raise ValueError(explain(f"niter(={niter}) must be non-negative integer"))
+        raise value_error(f"niter(={niter}) must be non-negative integer")
     return svd_lowrank(A - mean(A, (-2,), True) if center else A, q, niter)
 
 
@@ -101,14 +101,12 @@ def lobpcg(
     k = (1 if X is None else X.shape[-1]) if k is None else k
     m = matrix.shape[-1]
     if k < 1:
-        raise ValueError(explain(f"lobpcg: k, the number of requested eigenpairs, is at least 1, not {k}"))
+        raise value_error(f"lobpcg: k, the number of requested eigenpairs, is at least 1, not {k}")
     if m < 3 * k:
-        raise ValueError(
-            explain(
-                f"LPBPCG algorithm is not applicable when the number of A rows (={m}) is smaller than 3 x the number "
-                f"of requested eigenpairs (={k})",
-                "use linalg.eigh, which computes all eigenpairs",
-            )
+        raise value_error(
+            f"LPBPCG algorithm is not applicable when the number of A rows (={m}) is smaller than 3 x the number "
+            f"of requested eigenpairs (={k})",
+            "use linalg.eigh, which computes all eigenpairs",
         )
     half = None if B is None else cholesky(B.to_dense() if B.is_sparse else B)
     if half is not None:  # with B = L L^T: L^-1 A L^-T has the eigenvalues, L^T x its vectors

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from rushlight.base.errors import LinAlgError, explain, warn_once
+from rushlight.base.errors import LinAlgError, explain, runtime_error, warn_once
 from rushlight.core.build import composite
 from rushlight.core.results import return_type
 from rushlight.core.tensor import Tensor, from_array
@@ -29,7 +29,7 @@ LDLFactorEx = return_type("linalg_ldl_factor_ex", ["LD", "pivots", "info"])
 
 def check_pivot(pivot: bool, name: str) -> None:
     if not pivot:
-        raise RuntimeError(explain(f"{name}: LU without pivoting is not implemented on the CPU", "pivot=True"))
+        raise runtime_error(f"{name}: LU without pivoting is not implemented on the CPU", "pivot=True")
 
 
 @composite("linalg_lu_factor_ex")
@@ -117,11 +117,9 @@ def lu_unpack(
             [0.2500, 1.0000]])
     """
     if unpack_pivots and LU_pivots._array.dtype != np.int32:
-        raise RuntimeError(
-            explain(
-                "torch.lu_unpack: LU_pivots is expected to be a contiguous tensor of torch.int32 dtype.",
-                "use the pivots that lu_factor returned",
-            )
+        raise runtime_error(
+            "torch.lu_unpack: LU_pivots is expected to be a contiguous tensor of torch.int32 dtype.",
+            "use the pivots that lu_factor returned",
         )
     empty = from_array(np.zeros(0, LU_data._array.dtype))
     p, lower, upper = unpack(LU_data, LU_pivots, unpack_data, unpack_pivots)
@@ -167,14 +165,12 @@ def linalg_lu_solve(
     check_matrix(B, name, "B")
     check_equation(LU, B, left, name)
     if pivots._array.shape != LU._array.shape[:-1]:
-        raise RuntimeError(
-            explain(
-                f"{name}: Expected LU.shape[:-1] and pivots.shape to be the same, but got pivots with shape "
-                f"{list(pivots.shape)} instead"
-            )
+        raise runtime_error(
+            f"{name}: Expected LU.shape[:-1] and pivots.shape to be the same, but got pivots with shape "
+            f"{list(pivots.shape)} instead"
         )
     if pivots._array.dtype != np.int32:
-        raise RuntimeError(explain(f"{name}: pivots should be a Tensor of scalar type torch.int32", dtype=pivots.dtype))
+        raise runtime_error(f"{name}: pivots should be a Tensor of scalar type torch.int32", dtype=pivots.dtype)
     if not left:
         turned = linalg_lu_solve(LU, pivots, conjugate_transpose(B), adjoint=not adjoint)
         return given(out, conjugate_transpose(turned))
@@ -256,16 +252,12 @@ def ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, *, hermitian: bool = False,
     check_matrix(B, name, "B")
     if LD._array.shape[-1] != B._array.shape[-2]:
         sizes = (" by ".join(map(str, LD._array.shape[-2:])), " by ".join(map(str, B._array.shape[-2:])))
-        raise RuntimeError(
-            explain(
-                f"Incompatible matrix sizes for {name}: each A matrix is {sizes[0]} but each b matrix is {sizes[1]}"
-            )
+        raise runtime_error(
+            f"Incompatible matrix sizes for {name}: each A matrix is {sizes[0]} but each b matrix is {sizes[1]}"
         )
     if pivots._array.shape != LD._array.shape[:-1]:
-        raise RuntimeError(
-            explain(
-                f"{name}: Expected LD.shape[:-1] and pivots.shape to be the same, but got pivots with shape "
-                f"{list(pivots.shape)} instead"
-            )
+        raise runtime_error(
+            f"{name}: Expected LD.shape[:-1] and pivots.shape to be the same, but got pivots with shape "
+            f"{list(pivots.shape)} instead"
         )
     return given(out, f.ldl_solution(LD, pivots, B, hermitian))

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from rushlight.base import dtypes
-from rushlight.base.errors import NoArray, check_kinds, explain, warn_once
+from rushlight.base.errors import NoArray, check_kinds, runtime_error, warn_once
 from rushlight.core.build import composite
 from rushlight.core.mode import mode
 from rushlight.core.results import filled, into
@@ -42,11 +42,9 @@ def matmul(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor
     if m >= 2 and n >= 2:
         r = product(input, other)
     elif m == 0 or n == 0:
-        raise RuntimeError(
-            explain(
-                f"both arguments to matmul need to be at least 1D, but they are {m}D and {n}D",
-                "use * for a product with a number",
-            )
+        raise runtime_error(
+            f"both arguments to matmul need to be at least 1D, but they are {m}D and {n}D",
+            "use * for a product with a number",
         )
     elif n == 1 and m <= 2:
         r = dot(input, other) if m == 1 else mv(input, other)
@@ -67,13 +65,11 @@ def mm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
     try:
         for name, t in (("self", input), ("mat2", mat2)):
             if isinstance(t, Tensor) and t._array.ndim != 2:
-                raise RuntimeError(
-                    explain(
-                        f"{name} must be a matrix",
-                        "use matmul for other shapes",
-                        op="mm",
-                        inputs=f"{tuple(input.shape)}, {tuple(mat2.shape)}",
-                    )
+                raise runtime_error(
+                    f"{name} must be a matrix",
+                    "use matmul for other shapes",
+                    op="mm",
+                    inputs=f"{tuple(input.shape)}, {tuple(mat2.shape)}",
                 )
     except NoArray as sparse:
         return filled(out, sparse.instead("mm", input, mat2))
@@ -93,8 +89,8 @@ def bmm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
     try:
         for i, t in enumerate((input, mat2)):
             if t._array.ndim != 3:
-                raise RuntimeError(
-                    explain(f"batch{i + 1} must be a 3D tensor", "use matmul for other shapes", shape=tuple(t.shape))
+                raise runtime_error(
+                    f"batch{i + 1} must be a 3D tensor", "use matmul for other shapes", shape=tuple(t.shape)
                 )
     except NoArray as sparse:
         return filled(out, sparse.instead("bmm", input, mat2))
@@ -102,11 +98,9 @@ def bmm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
         check_kinds("bmm", [("input", "Tensor", input), ("mat2", "Tensor", mat2)])
         raise
     if input._array.shape[0] != mat2._array.shape[0] or input._array.shape[2] != mat2._array.shape[1]:
-        raise RuntimeError(
-            explain(
-                f"Expected size for first two dimensions of batch2 tensor to be: [{input._array.shape[0]}, "
-                f"{input._array.shape[2]}] but got: [{mat2._array.shape[0]}, {mat2._array.shape[1]}]."
-            )
+        raise runtime_error(
+            f"Expected size for first two dimensions of batch2 tensor to be: [{input._array.shape[0]}, "
+            f"{input._array.shape[2]}] but got: [{mat2._array.shape[0]}, {mat2._array.shape[1]}]."
         )
     r = product(input, mat2)
     return r if out is None else into(out, r)
@@ -123,10 +117,8 @@ def outer(input: Tensor, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
     check_tensor(input, "outer", "input")
     check_tensor(vec2, "outer", "vec2", 2)
     if input._array.ndim != 1 or vec2._array.ndim != 1:
-        raise RuntimeError(
-            explain(
-                f"outer: Expected 1-D argument self and vec2, but got {input._array.ndim}-D and {vec2._array.ndim}-D"
-            )
+        raise runtime_error(
+            f"outer: Expected 1-D argument self and vec2, but got {input._array.ndim}-D and {vec2._array.ndim}-D"
         )
     return e.mul(input.unsqueeze(1), vec2, out=out)
 
@@ -182,29 +174,23 @@ def plus_product(
 def check_summed(input: Tensor, factor: Tensor) -> None:
     """RuntimeError unless what is added to a product has the dtype of its factors."""
     if input.dtype is not factor.dtype:
-        raise RuntimeError(
-            explain(
-                f"self and mat2 must have the same dtype, but got {input.dtype.scalar_type} and "
-                f"{factor.dtype.scalar_type}",
-                "convert one with .to(dtype)",
-            )
+        raise runtime_error(
+            f"self and mat2 must have the same dtype, but got {input.dtype.scalar_type} and {factor.dtype.scalar_type}",
+            "convert one with .to(dtype)",
         )
 
 
 def of_matrices(mat1: Tensor, mat2: Tensor) -> Tensor:
     for name, t in (("mat1", mat1), ("mat2", mat2)):
         if t.ndim != 2:
-            raise RuntimeError(explain(f"{name} must be a matrix, got {t.ndim}-D tensor", "input + mat1 @ mat2"))
+            raise runtime_error(f"{name} must be a matrix, got {t.ndim}-D tensor", "input + mat1 @ mat2")
     return matmul(mat1, mat2)
 
 
 def on_a_vector(mat: Tensor, vec: Tensor) -> Tensor:
     if (mat.ndim, vec.ndim) != (2, 1):
-        raise RuntimeError(
-            explain(
-                f"vector + matrix @ vector expected, got {mat.ndim}-D @ {vec.ndim}-D",
-                "for other shapes: input + mat @ vec",
-            )
+        raise runtime_error(
+            f"vector + matrix @ vector expected, got {mat.ndim}-D @ {vec.ndim}-D", "for other shapes: input + mat @ vec"
         )
     return matmul(mat, vec)
 
@@ -227,11 +213,9 @@ def plus(input: Tensor, r: Tensor, beta: Number, alpha: Number) -> Tensor:
         return r
     both = e.add(r, input if beta == 1 else multiplied(input, beta) if beta else e.where(NOWHERE, input, 0))
     if both.shape != r.shape:
-        raise RuntimeError(
-            explain(
-                f"input of shape {list(input.shape)} does not expand to the product's {list(r.shape)}",
-                "to broadcast both: input + product",
-            )
+        raise runtime_error(
+            f"input of shape {list(input.shape)} does not expand to the product's {list(r.shape)}",
+            "to broadcast both: input + product",
         )
     return both
 
@@ -255,10 +239,8 @@ def t(input: Tensor) -> Tensor:
     torch.Size([3, 1])
     """
     if input._array.ndim > 2:
-        raise RuntimeError(
-            explain(
-                f"t() expects a tensor with <= 2 dimensions, but self is {input._array.ndim}D", "use .mT or permute()"
-            )
+        raise runtime_error(
+            f"t() expects a tensor with <= 2 dimensions, but self is {input._array.ndim}D", "use .mT or permute()"
         )
     return called(transpose(input, 0, int(input._array.ndim == 2)), "TBackward0")
 
@@ -279,10 +261,8 @@ def reversed_dims(self: Tensor) -> Tensor:
 def matrix_transpose(self: Tensor, name: str = "mT") -> Tensor:
     """The last two dimensions swapped; a number is itself."""
     if self._array.ndim == 1:
-        raise RuntimeError(
-            explain(
-                f"tensor.{name} is only supported on matrices or batches of matrices. Got 1-D tensor.", "unsqueeze it"
-            )
+        raise runtime_error(
+            f"tensor.{name} is only supported on matrices or batches of matrices. Got 1-D tensor.", "unsqueeze it"
         )
     return transpose(self, -2, -1) if self._array.ndim else self
 
@@ -296,11 +276,9 @@ def conjugate_transpose(self: Tensor, name: str = "mH") -> Tensor:
 def of_one_matrix(self: Tensor) -> Tensor:
     """The transpose of a matrix, conjugated."""
     if self._array.ndim > 2:
-        raise RuntimeError(
-            explain(
-                f"tensor.H is only supported on matrices (2-D tensors). Got {self._array.ndim}-D tensor.",
-                "for batches of matrices use .mH",
-            )
+        raise runtime_error(
+            f"tensor.H is only supported on matrices (2-D tensors). Got {self._array.ndim}-D tensor.",
+            "for batches of matrices use .mH",
         )
     return conjugate_transpose(self, "H")
 

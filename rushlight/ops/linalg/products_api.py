@@ -8,7 +8,7 @@ from operator import index
 from typing import Any
 
 from rushlight.base import dtypes
-from rushlight.base.errors import explain, warn_once
+from rushlight.base.errors import runtime_error, warn_once
 from rushlight.core.arguments import check_dtypes, same_dtype, wrap
 from rushlight.core.build import composite
 from rushlight.core.table import TABLE
@@ -68,11 +68,9 @@ def inner(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
         return given(out, e.mul(input, other))
     check_dtypes("inner", "uifc", input, other)
     if input._array.shape[-1] != other._array.shape[-1]:
-        raise RuntimeError(
-            explain(
-                f"inner() the last dimension must match on both input tensors but got shapes {list(input.shape)} and "
-                f"{list(other.shape)}"
-            )
+        raise runtime_error(
+            f"inner() the last dimension must match on both input tensors but got shapes {list(input.shape)} and "
+            f"{list(other.shape)}"
         )
     return given(out, tensordot(input, other, ([-1], [-1])))
 
@@ -94,11 +92,9 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Tensor | None = None) ->
         elif b._array.shape[j] == 1:
             a = total(a, (i,), True, dtype=a.dtype)
         elif a._array.shape[i] != b._array.shape[j]:
-            raise RuntimeError(
-                explain(
-                    f"contracted dimensions need to match, but first has size {a._array.shape[i]} in dim {i} and "
-                    f"second has size {b._array.shape[j]} in dim {j}"
-                )
+            raise runtime_error(
+                f"contracted dimensions need to match, but first has size {a._array.shape[i]} in dim {i} and "
+                f"second has size {b._array.shape[j]} in dim {j}"
             )
     kept_a, kept_b = (
         [d for d in range(k) if d not in used] for k, used in ((m, {d % m for d in in_a}), (n, {d % n for d in in_b}))
@@ -120,13 +116,13 @@ def contracted(a: Tensor, b: Tensor, dims: Any) -> tuple[list[int], list[int]]:
         dims = dims.tolist()
     if isinstance(dims, int):
         if dims < 0:
-            raise RuntimeError(explain(f"tensordot expects dims >= 0, but got dims={dims}"))
+            raise runtime_error(f"tensordot expects dims >= 0, but got dims={dims}")
         if dims > min(a._array.ndim, b._array.ndim):
-            raise RuntimeError(explain("tensordot expects dims < ndim_a or ndim_b, but got dims=" + str(dims)))
+            raise runtime_error("tensordot expects dims < ndim_a or ndim_b, but got dims=" + str(dims))
         return list(range(-dims, 0)), list(range(dims))
     in_a, in_b = (list(d) if isinstance(d, Sequence) else [d] for d in dims)
     if len(in_a) != len(in_b):
-        raise RuntimeError(explain("both dimension lists should have same length"))
+        raise runtime_error("both dimension lists should have same length")
     return [wrap(d, a._array.ndim) for d in in_a], [wrap(d, b._array.ndim) for d in in_b]
 
 
@@ -154,11 +150,9 @@ def trace(input: Tensor) -> Tensor:
     tensor(5.)
     """
     if input._array.ndim != 2:
-        raise RuntimeError(
-            explain(
-                f"trace: expected a matrix, but got tensor with dim {input._array.ndim}",
-                "for stacks of matrices: x.diagonal(dim1=-2, dim2=-1).sum(-1)",
-            )
+        raise runtime_error(
+            f"trace: expected a matrix, but got tensor with dim {input._array.ndim}",
+            "for stacks of matrices: x.diagonal(dim1=-2, dim2=-1).sum(-1)",
         )
     check_dtypes("trace", "uifc", input)
     return called(total(diagonal(input)), "TraceBackward0")
@@ -175,10 +169,8 @@ def addbmm(
             [12., 12.]])
     """
     if batch1._array.ndim == batch2._array.ndim == 3 and len(batch1._array) != len(batch2._array):
-        raise RuntimeError(
-            explain(
-                f"batch1 and batch2 must have same number of batches, got {len(batch1._array)} and {len(batch2._array)}"
-            )
+        raise runtime_error(
+            f"batch1 and batch2 must have same number of batches, got {len(batch1._array)} and {len(batch2._array)}"
         )
     check_summed(input, batch1)
     products = bmm(batch1, batch2)
@@ -198,7 +190,7 @@ def addr(
     """
     for i, v in enumerate((vec1, vec2)):
         if v._array.ndim != 1:
-            raise RuntimeError(explain(f"addr: Expected 1-D argument vec{i + 1}, but got {v._array.ndim}-D"))
+            raise runtime_error(f"addr: Expected 1-D argument vec{i + 1}, but got {v._array.ndim}-D")
     made = outer(vec1, vec2)
     made = to(made, dtypes.promote_types(made.dtype, input.dtype))  # also that of a number counts
     return given(out, called(plus(input, made, beta, alpha), "AddrBackward0"))
@@ -223,19 +215,17 @@ def multi_dot(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor
     """
     n = len(tensors)
     if n < 2:
-        raise RuntimeError(explain(f"multi_dot(): expected at least 2 tensors but got {n}"))
+        raise runtime_error(f"multi_dot(): expected at least 2 tensors but got {n}")
     for i, t in enumerate(tensors):
         check_tensor(t, "linalg.multi_dot", "tensors")
         if t._array.ndim != 2 and not (t._array.ndim == 1 and i in (0, n - 1)):
             many = "1D or 2D" if i in (0, n - 1) else "2D"
-            raise RuntimeError(explain(f"multi_dot(): tensor {i} must be {many} but got {t._array.ndim}D"))
+            raise runtime_error(f"multi_dot(): tensor {i} must be {many} but got {t._array.ndim}D")
     for i, (a, b) in enumerate(zip(tensors, tensors[1:])):
         if a._array.shape[-1] != b._array.shape[0]:
-            raise RuntimeError(
-                explain(
-                    f"multi_dot(): tensors {i} and {i + 1} with shapes {list(a.shape)} and {list(b.shape)} cannot be "
-                    "multiplied"
-                )
+            raise runtime_error(
+                f"multi_dot(): tensors {i} and {i + 1} with shapes {list(a.shape)} and {list(b.shape)} cannot be "
+                "multiplied"
             )
     sizes = [1 if tensors[0]._array.ndim == 1 else tensors[0]._array.shape[0], *[t._array.shape[-1] for t in tensors]]
     if tensors[-1]._array.ndim == 1:
@@ -277,7 +267,7 @@ def chain_matmul(*matrices: Tensor, out: Tensor | None = None) -> Tensor:
     )
     for t in matrices:
         if t._array.ndim != 2:
-            raise RuntimeError(explain(f"Tensor dimension is {t._array.ndim}, expected 2 instead."))
+            raise runtime_error(f"Tensor dimension is {t._array.ndim}, expected 2 instead.")
     return given(out, matrices[0]) if len(matrices) == 1 else multi_dot(matrices, out=out)
 
 
@@ -293,18 +283,14 @@ def linalg_cross(input: Tensor, other: Tensor, *, dim: int = -1, out: Tensor | N
     tensor([0., 0., 1.])
     """
     if input._array.ndim != other._array.ndim:
-        raise RuntimeError(
-            explain(
-                "linalg.cross: inputs must have the same number of dimensions.",
-                shapes=(tuple(input.shape), tuple(other.shape)),
-            )
+        raise runtime_error(
+            "linalg.cross: inputs must have the same number of dimensions.",
+            shapes=(tuple(input.shape), tuple(other.shape)),
         )
     d = wrap(dim, input._array.ndim)
     sizes = input._array.shape[d], other._array.shape[d]
     if sizes != (3, 3):
-        raise RuntimeError(
-            explain(f"linalg.cross: inputs dimension {dim} must have length 3. Got {sizes[0]} and {sizes[1]}")
-        )
+        raise runtime_error(f"linalg.cross: inputs dimension {dim} must have length 3. Got {sizes[0]} and {sizes[1]}")
     return given(out, crossed(input, other, input._array.ndim - 1 - d))
 
 
@@ -319,7 +305,7 @@ def cross(input: Tensor, other: Tensor, dim: int | None = None, *, out: Tensor |
     if dim is None:
         found = [d for d, size in enumerate(input._array.shape) if size == 3]
         if not found:
-            raise RuntimeError(explain("no dimension of size 3 in input", shape=tuple(input.shape)))
+            raise runtime_error("no dimension of size 3 in input", shape=tuple(input.shape))
         dim = found[0]
     return linalg_cross(input, other, dim=dim, out=out)
 
@@ -366,7 +352,7 @@ def linalg_vander(x: Tensor, *, N: int | None = None) -> Tensor:
     x = unsqueeze(x, 0) if x._array.ndim == 0 else x
     count = x._array.shape[-1] if N is None else N
     if count <= 1:
-        raise RuntimeError(explain("N must be greater than 1."))
+        raise runtime_error("N must be greater than 1.")
     check_dtypes("linalg.vander", "uifc", x)
     return powers(x, count)
 
@@ -389,10 +375,10 @@ def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
             [9, 3, 1]])
     """
     if x._array.ndim != 1:
-        raise RuntimeError(explain("x must be a one-dimensional tensor.", shape=tuple(x.shape)))
+        raise runtime_error("x must be a one-dimensional tensor.", shape=tuple(x.shape))
     count = x._array.shape[0] if N is None else N
     if count < 0:
-        raise RuntimeError(explain("N must be non-negative.", N=N))
+        raise runtime_error("N must be non-negative.", N=N)
     if x.dtype.category < dtypes.FLOATING:
         x = x.long()
     out = powers(x, count) if count else unsqueeze(x, -1).expand(x._array.shape[0], 0).clone()

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from rushlight.base import dtypes
-from rushlight.base.errors import LinAlgError, explain, warn_once
+from rushlight.base.errors import LinAlgError, explain, runtime_error, warn_once
 from rushlight.core.build import composite
 from rushlight.core.results import into, return_type
 from rushlight.core.tensor import Tensor, created, from_array
@@ -150,11 +150,9 @@ def solution_of(A: Tensor, B: Tensor, left: bool, name: str, checked: bool) -> t
     vector = len(shape) == 1 or (len(shape) == A._array.ndim - 1 and shape == A._array.shape[:-1])
     if vector:
         if not left:
-            raise RuntimeError(
-                explain(
-                    f"{name}: Vector broadcasting of the left hand side is not supported for left=False. In this case "
-                    "linalg.solve is equivalent to B / A.squeeze(-1)"
-                )
+            raise runtime_error(
+                f"{name}: Vector broadcasting of the left hand side is not supported for left=False. In this case "
+                "linalg.solve is equivalent to B / A.squeeze(-1)"
             )
         B = unsqueeze(B, -1)
     check_equation(A, B, left, name)
@@ -243,9 +241,7 @@ def cholesky_solve(B: Tensor, L: Tensor, upper: bool = False, *, out: Tensor | N
     """
     for t, name in ((B, "b"), (L, "u")):
         if t._array.ndim < 2:
-            raise RuntimeError(
-                explain(f"{name} should have at least 2 dimensions, but has {t._array.ndim} dimensions instead")
-            )
+            raise runtime_error(f"{name} should have at least 2 dimensions, but has {t._array.ndim} dimensions instead")
     check_square(L, "cholesky_solve")
     check_same(L, B, "cholesky_solve")
     check_equation(L, B, True, "cholesky_solve")
@@ -306,23 +302,21 @@ def least_squares_operands(A: Tensor, B: Tensor, driver: str | None) -> tuple[Te
     check_tensor(A, name)
     check_tensor(B, name, "B", 2)
     if A._array.ndim < 2:
-        raise RuntimeError(explain(f"{name}: input must have at least 2 dimensions."))
+        raise runtime_error(f"{name}: input must have at least 2 dimensions.")
     check_numbers(A, name)
     if B._array.ndim < 1:
-        raise RuntimeError(explain(f"{name}: other must have at least 1 dimension."))
+        raise runtime_error(f"{name}: other must have at least 1 dimension.")
     if A._array.dtype != B._array.dtype:
-        raise RuntimeError(
-            explain(
-                f"{name}: Expected input and other to have the same dtype, but got input's dtype "
-                f"{A.dtype.scalar_type} and other's dtype {B.dtype.scalar_type}"
-            )
+        raise runtime_error(
+            f"{name}: Expected input and other to have the same dtype, but got input's dtype "
+            f"{A.dtype.scalar_type} and other's dtype {B.dtype.scalar_type}"
         )
     if driver is not None and driver not in DRIVERS:
-        raise RuntimeError(explain(f"{name}: parameter `driver` should be one of (gels, gelsy, gelsd, gelss)"))
+        raise runtime_error(f"{name}: parameter `driver` should be one of (gels, gelsy, gelsd, gelss)")
     vector = B._array.ndim == 1 or (A._array.ndim - 1 == B._array.ndim and B._array.shape == A._array.shape[:-1])
     b = unsqueeze(B, -1) if vector else B
     if A._array.shape[-2] != b._array.shape[-2]:
-        raise RuntimeError(explain(f"{name}: input.size(-2) should match other.size({-1 if vector else -2})"))
+        raise runtime_error(f"{name}: input.size(-2) should match other.size({-1 if vector else -2})")
     return b, vector
 
 
@@ -351,11 +345,9 @@ def pinv(
     """
     check_tensor(A, "linalg.pinv")
     if A._array.ndim < 2 or A.dtype.category < dtypes.FLOATING:
-        raise RuntimeError(
-            explain(
-                f"linalg.pinv({A.dtype.scalar_type}{{{list(A.shape)}}}): expected a tensor with 2 or more dimensions "
-                "of float, double, cfloat or cdouble types"
-            )
+        raise runtime_error(
+            f"linalg.pinv({A.dtype.scalar_type}{{{list(A.shape)}}}): expected a tensor with 2 or more dimensions "
+            "of float, double, cfloat or cdouble types"
         )
     if hermitian:
         check_square(A, "linalg.pinv")
@@ -385,14 +377,12 @@ def tensorinv(A: Tensor, ind: int = 2, *, out: Tensor | None = None) -> Tensor:
     """
     check_tensor(A, "linalg.tensorinv")
     if ind <= 0:
-        raise RuntimeError(explain(f"Expected a strictly positive integer for 'ind', but got {ind}"))
+        raise runtime_error(f"Expected a strictly positive integer for 'ind', but got {ind}")
     first, last = A._array.shape[:ind], A._array.shape[ind:]
     if prod(first) != prod(last):
-        raise RuntimeError(
-            explain(
-                "Expected self to satisfy the requirement prod(self.shape[ind:]) == prod(self.shape[:ind]), but got "
-                f"{prod(last)} != {prod(first)}"
-            )
+        raise runtime_error(
+            "Expected self to satisfy the requirement prod(self.shape[ind:]) == prod(self.shape[:ind]), but got "
+            f"{prod(last)} != {prod(first)}"
         )
     inverse = inverse_of(reshape(A, (prod(first), prod(last))), "linalg.tensorinv", "inv")[0]
     return given(out, reshape(inverse, (*last, *first)))
@@ -412,11 +402,9 @@ def tensorsolve(A: Tensor, B: Tensor, dims: Any = None, *, out: Tensor | None = 
     shape = A._array.shape[B._array.ndim :]
     first = A._array.shape[: B._array.ndim]
     if prod(shape) != prod(first):
-        raise RuntimeError(
-            explain(
-                "Expected self to satisfy the requirement prod(self.shape[other.ndim:]) == "
-                f"prod(self.shape[:other.ndim]), but got {prod(shape)} != {prod(first)}"
-            )
+        raise runtime_error(
+            "Expected self to satisfy the requirement prod(self.shape[other.ndim:]) == "
+            f"prod(self.shape[:other.ndim]), but got {prod(shape)} != {prod(first)}"
         )
     x = solve(reshape(A, (prod(first), prod(shape))), reshape(B, (-1,)))
     return given(out, reshape(x, shape))

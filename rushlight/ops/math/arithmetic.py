@@ -8,7 +8,7 @@ from typing import Any
 from numpy import ndarray
 
 from rushlight.base import dtypes
-from rushlight.base.errors import explain, warn_once
+from rushlight.base.errors import not_implemented_error, runtime_error, type_error, warn_once
 from rushlight.core.arguments import check_taken, integer, promoted
 from rushlight.core.build import before_write, composite, inplace, recorded, unrecorded
 from rushlight.core.results import into
@@ -135,11 +135,9 @@ def factor_first(function: Callable, *given: Any) -> tuple[Any, ...]:
             f"This overload of {name} is deprecated: name the factor, as in {name}(..., other, alpha=2)", "overload"
         )
         return given
-    raise TypeError(
-        explain(
-            f"{function.__name__}() takes 2 positional arguments but {len(given) + 1} were given",
-            "name the factor: alpha=2",
-        )
+    raise type_error(
+        f"{function.__name__}() takes 2 positional arguments but {len(given) + 1} were given",
+        "name the factor: alpha=2",
     )
 
 
@@ -153,25 +151,19 @@ def scaled(input: Any, other: Any, alpha: Number) -> Any:
     same = isinstance(input, Tensor) and input.dtype is other.dtype
     common = other.dtype if same else promoted(TABLE["add"], (input, other))[0].dtype
     if isinstance(alpha, float) and common.category < dtypes.FLOATING:
-        raise RuntimeError(
-            explain(
-                "For integral input tensors, argument alpha must not be a floating point number.",
-                "convert the tensor: x.float()",
-                dtype=other.dtype,
-            )
+        raise runtime_error(
+            "For integral input tensors, argument alpha must not be a floating point number.",
+            "convert the tensor: x.float()",
+            dtype=other.dtype,
         )
     if isinstance(alpha, complex) and not common.is_complex:
-        raise RuntimeError(
-            explain(
-                "For non-complex input tensors, argument alpha must not be a complex number.",
-                "convert the tensor: x.cfloat()",
-                dtype=other.dtype,
-            )
+        raise runtime_error(
+            "For non-complex input tensors, argument alpha must not be a complex number.",
+            "convert the tensor: x.cfloat()",
+            dtype=other.dtype,
         )
     if isinstance(alpha, bool) and common is not dtypes.bool_:
-        raise RuntimeError(
-            explain("Boolean alpha only supported for Boolean results.", "pass 1 or 0", dtype=other.dtype)
-        )
+        raise runtime_error("Boolean alpha only supported for Boolean results.", "pass 1 or 0", dtype=other.dtype)
     # in their own dtype small integers would wrap around
     product = times(other if same else to(other, common), alpha)
     return to(product, common) if common is dtypes.bool_ else product  # bool times 2 is int64
@@ -196,12 +188,10 @@ def rsub(input: Tensor, other: Any, *, alpha: Number = 1) -> Tensor:
     tensor([9., 8.])
     """
     if not isinstance(input, Tensor):
-        raise TypeError(
-            explain(
-                f"rsub() received an invalid combination of arguments - got ({type(input).__name__}, "
-                f"{type(other).__name__})",
-                "the first argument is a tensor",
-            )
+        raise type_error(
+            f"rsub() received an invalid combination of arguments - got ({type(input).__name__}, "
+            f"{type(other).__name__})",
+            "the first argument is a tensor",
         )
     if alpha != 1:
         check_difference(input, other)
@@ -223,8 +213,8 @@ def div(input: Tensor, other: Any, *, rounding_mode: str | None = None, out: Ten
         a, b = promoted(TABLE["mul"], (input, other))
         r = e.trunc_divide(a, b) if a.dtype.category > dtypes.INTEGER else truncated(a, b)
     else:
-        raise RuntimeError(
-            explain(f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{rounding_mode}'")
+        raise runtime_error(
+            f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{rounding_mode}'"
         )
     return r if out is None else into(out, r)
 
@@ -232,7 +222,7 @@ def div(input: Tensor, other: Any, *, rounding_mode: str | None = None, out: Ten
 def truncated(a: Tensor, b: Tensor) -> Tensor:
     """The quotient of integers, rounded toward 0: a minus its remainder (of a's sign) divides exactly."""
     if a._array.dtype.kind == "b":
-        raise NotImplementedError(explain("\"div_trunc_cpu\" not implemented for 'Bool'", "convert: x.long()"))
+        raise not_implemented_error("\"div_trunc_cpu\" not implemented for 'Bool'", "convert: x.long()")
     return e.floor_divide(e.sub(a, e.fmod(a, b)), b)
 
 
@@ -266,8 +256,8 @@ def round(input: Tensor, *, decimals: int = 0, out: Tensor | None = None) -> Ten
     if integer(decimals, "decimals") == 0:
         return e.round(input, out=out)
     if input.dtype.category < dtypes.FLOATING:
-        raise NotImplementedError(
-            explain(f"\"round\" with decimals not implemented for '{input.dtype.scalar_type}'", "convert it: x.float()")
+        raise not_implemented_error(
+            f"\"round\" with decimals not implemented for '{input.dtype.scalar_type}'", "convert it: x.float()"
         )
     ten = 10.0 ** abs(decimals)
     r = over(e.round(times(input, ten)), ten) if decimals > 0 else times(e.round(over(input, ten)), ten)
@@ -306,7 +296,7 @@ def clamp(input: Tensor, min: Any = None, max: Any = None, *, out: Tensor | None
     tensor([0.0000, 0.5000, 1.0000])
     """
     if min is None and max is None:
-        raise RuntimeError(explain("torch.clamp: At least one of 'min' or 'max' must not be None"))
+        raise runtime_error("torch.clamp: At least one of 'min' or 'max' must not be None")
     if stays(input, min) and stays(input, max):
         r = e.clamp_both(input, min, max)
     else:

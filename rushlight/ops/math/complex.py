@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from rushlight.base.errors import explain
+from rushlight.base.errors import runtime_error, type_error
 from rushlight.core.build import build, composite, inner_view, op, view
 from rushlight.core.results import into
 from rushlight.core.tensor import Tensor, assign_property, method
@@ -67,33 +67,26 @@ def complex_of(real: Tensor, imag: Tensor, *, out: Tensor | None = None) -> Tens
     """
     for name, given in (("real", real), ("imag", imag), ("out", out)):
         if not isinstance(given, Tensor) and (name, given) != ("out", None):
-            raise TypeError(explain(f"complex(): argument '{name}' must be Tensor, not {type(given).__name__}"))
+            raise type_error(f"complex(): argument '{name}' must be Tensor, not {type(given).__name__}")
     a, b = real.dtype, imag.dtype
     if not (a.is_floating_point and b.is_floating_point):
-        raise RuntimeError(
-            explain(
-                f"Expected both inputs to be Half, Float or Double tensors but got {a.scalar_type} and {b.scalar_type}",
-                "convert them: x.float()",
-                op="complex",
-            )
+        raise runtime_error(
+            f"Expected both inputs to be Half, Float or Double tensors but got {a.scalar_type} and {b.scalar_type}",
+            "convert them: x.float()",
+            op="complex",
         )
     if a is not b:
-        raise RuntimeError(
-            explain(
-                f"Expected object of scalar type {a.scalar_type} but got scalar type {b.scalar_type} for second "
-                "argument",
-                "convert one with .to(dtype)",
-                op="complex",
-            )
+        raise runtime_error(
+            f"Expected object of scalar type {a.scalar_type} but got scalar type {b.scalar_type} for second argument",
+            "convert one with .to(dtype)",
+            op="complex",
         )
     wanted = a.to_complex()  # raises for a dtype without a complex counterpart
     if out is not None and out.dtype is not wanted:
-        raise RuntimeError(
-            explain(
-                f"Expected object of scalar type {wanted.scalar_type} but got scalar type {out.dtype.scalar_type} for "
-                "argument 'out'",
-                op="complex",
-            )
+        raise runtime_error(
+            f"Expected object of scalar type {wanted.scalar_type} but got scalar type {out.dtype.scalar_type} for "
+            "argument 'out'",
+            op="complex",
         )
     made = of_parts(real, imag)
     return made if out is None else into(out, made)

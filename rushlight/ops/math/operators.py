@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from rushlight.base.docstring import introduce
-from rushlight.base.errors import explain
+from rushlight.base.errors import type_error
 from rushlight.core import families
 from rushlight.core.arguments import constant
 from rushlight.core.build import inplace
@@ -30,11 +30,9 @@ def reflected(function: Callable, name: str, commutes: bool) -> Callable:
 
     def operator(self: Tensor, other: Any) -> Any:
         if not isinstance(self, Tensor):  # Tensor.__radd__(1, x)
-            raise TypeError(
-                explain(
-                    f"descriptor '{operator.__name__}' for 'torch._C.TensorBase' objects doesn't apply to a "
-                    f"'{type(self).__name__}' object"
-                )
+            raise type_error(
+                f"descriptor '{operator.__name__}' for 'torch._C.TensorBase' objects doesn't apply to a "
+                f"'{type(self).__name__}' object"
             )
         if commutes:
             return function(self, other)

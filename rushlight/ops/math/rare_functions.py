@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from rushlight.base import dtypes
-from rushlight.base.errors import describe, explain
+from rushlight.base.errors import describe, runtime_error, type_error
 from rushlight.core.build import build, composite, floating, general, inner, op, predicate
 from rushlight.core.results import into
 from rushlight.core.tensor import Tensor, method
@@ -54,14 +54,12 @@ def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Number = 
     """
     tensors(addcdiv, input=input, tensor1=tensor1, tensor2=tensor2)
     if tensor1.dtype.category < dtypes.FLOATING and tensor2.dtype.category < dtypes.FLOATING:
-        raise RuntimeError(
-            explain(
-                "Integer division with addcdiv is no longer supported",
-                "convert one of the tensors: x.float(); or (input + value * torch.trunc(tensor1 / "
-                "tensor2)).to(input.dtype)",
-                tensor1=describe(tensor1),
-                tensor2=describe(tensor2),
-            )
+        raise runtime_error(
+            "Integer division with addcdiv is no longer supported",
+            "convert one of the tensors: x.float(); or (input + value * torch.trunc(tensor1 / "
+            "tensor2)).to(input.dtype)",
+            tensor1=describe(tensor1),
+            tensor2=describe(tensor2),
         )
     made = scaled_quotient(input, tensor1, tensor2, value)
     return made if out is None else into(out, made)
@@ -71,12 +69,10 @@ def tensors(function: Any, **given: Any) -> None:
     """TypeError if an argument is not a tensor."""
     for i, (name, value) in enumerate(given.items()):
         if not isinstance(value, Tensor):
-            raise TypeError(
-                explain(
-                    f"{function.__name__}(): argument '{name}' (position {i + 1}) must be Tensor, not "
-                    f"{type(value).__name__}",
-                    "make it a tensor: torch.tensor(...)",
-                )
+            raise type_error(
+                f"{function.__name__}(): argument '{name}' (position {i + 1}) must be Tensor, not "
+                f"{type(value).__name__}",
+                "make it a tensor: torch.tensor(...)",
             )
 
 
@@ -90,27 +86,21 @@ def polar(abs: Tensor, angle: Tensor, *, out: Tensor | None = None) -> Tensor:
     tensors(polar, abs=abs, angle=angle)
     kinds = [t.dtype.scalar_type for t in (abs, angle)]
     if not (abs.dtype.is_floating_point and angle.dtype.is_floating_point):
-        raise RuntimeError(
-            explain(
-                f"Expected both inputs to be Half, Float or Double tensors but got {kinds[0]} and {kinds[1]}",
-                "convert them: x.float()",
-            )
+        raise runtime_error(
+            f"Expected both inputs to be Half, Float or Double tensors but got {kinds[0]} and {kinds[1]}",
+            "convert them: x.float()",
         )
     if abs.dtype is not angle.dtype:
-        raise RuntimeError(
-            explain(
-                f"Expected object of scalar type {kinds[0]} but got scalar type {kinds[1]} for second argument",
-                "convert one with .to(dtype)",
-            )
+        raise runtime_error(
+            f"Expected object of scalar type {kinds[0]} but got scalar type {kinds[1]} for second argument",
+            "convert one with .to(dtype)",
         )
     wanted = abs.dtype.to_complex()
     if out is not None and out.dtype is not wanted:
-        raise RuntimeError(
-            explain(
-                f"Expected object of scalar type {wanted.scalar_type} but got scalar type {out.dtype.scalar_type} for "
-                "argument 'out'",
-                f"give an out= of dtype {wanted}",
-            )
+        raise runtime_error(
+            f"Expected object of scalar type {wanted.scalar_type} but got scalar type {out.dtype.scalar_type} for "
+            "argument 'out'",
+            f"give an out= of dtype {wanted}",
         )
     made = polar_parts(abs, angle)
     return made if out is None else into(out, made)
@@ -147,12 +137,10 @@ def float_power(input: Any, exponent: Any, *, out: Tensor | None = None) -> Tens
     tensor([0.5000, 0.3333], dtype=torch.float64)
     """
     if not (isinstance(input, Tensor) or isinstance(exponent, Tensor)):
-        raise TypeError(
-            explain(
-                f"float_power() received an invalid combination of arguments - got ({type(input).__name__}, "
-                f"{type(exponent).__name__})",
-                "one of them must be a tensor",
-            )
+        raise type_error(
+            f"float_power() received an invalid combination of arguments - got ({type(input).__name__}, "
+            f"{type(exponent).__name__})",
+            "one of them must be a tensor",
         )
     wanted = result_of_power(input, exponent)
     check_power("the output given to float_power", out, wanted)
@@ -167,12 +155,10 @@ def result_of_power(*values: Any) -> dtypes.dtype:
 
 def check_power(what: str, tensor: Tensor | None, wanted: dtypes.dtype) -> None:
     if tensor is not None and tensor.dtype is not wanted:
-        raise RuntimeError(
-            explain(
-                f"{what} has dtype {tensor.dtype.scalar_type} but the operation's result requires dtype "
-                f"{wanted.scalar_type}",
-                f"convert it: x.to({wanted})",
-            )
+        raise runtime_error(
+            f"{what} has dtype {tensor.dtype.scalar_type} but the operation's result requires dtype "
+            f"{wanted.scalar_type}",
+            f"convert it: x.to({wanted})",
         )
 
 
@@ -194,7 +180,7 @@ def positive(input: Tensor) -> Tensor:
     tensor([-1.,  2.])
     """
     if input.dtype is dtypes.bool_:
-        raise RuntimeError(explain("The `+` operator, on a bool tensor is not supported.", "convert it: x.int()"))
+        raise runtime_error("The `+` operator, on a bool tensor is not supported.", "convert it: x.int()")
     return input
 
 

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from rushlight.base import dtypes
-from rushlight.base.errors import describe, explain
+from rushlight.base.errors import describe, runtime_error
 from rushlight.core.arguments import check_dtypes
 from rushlight.core.build import composite
 from rushlight.core.results import into
@@ -28,7 +28,7 @@ def mvlgamma(input: Tensor, p: int, *, out: Tensor | None = None) -> Tensor:
     tensor([0.4516, 1.5502])
     """
     if p < 1:
-        raise RuntimeError(explain("p has to be greater than or equal to 1", input=describe(input), p=p))
+        raise runtime_error("p has to be greater than or equal to 1", input=describe(input), p=p)
     check_dtypes("mvlgamma", "uif", input)
     if input.dtype.category < dtypes.FLOATING:
         input = to(input, dtypes.get_default_dtype())

@@ -16,7 +16,7 @@ import numpy as np
 
 from rushlight.base import dtypes
 from rushlight.base.device import device
-from rushlight.base.errors import explain, shown_as
+from rushlight.base.errors import explain, not_implemented_error, runtime_error, shown_as, type_error
 from rushlight.base.placeholder import Placeholder, Touched
 from rushlight.base.pytree import tree_leaves, tree_map
 from rushlight.base.size import in_order
@@ -93,7 +93,7 @@ class Meta(Placeholder):
     def __array_function__(self, function: Callable, types: Any, args: tuple, kwargs: dict) -> Any:
         if function is np.copyto:
             if not isinstance(args[0], Meta):
-                raise NotImplementedError(explain(NO_DATA, TO_EMPTY))
+                raise not_implemented_error(NO_DATA, TO_EMPTY)
             return None  # shapes were compared before: there is nothing to write to
         if function in (np.zeros_like, np.ones_like, np.empty_like, np.shape, np.ndim, np.size):
             return function(self.seen(), *args[1:], **kwargs)
@@ -121,15 +121,15 @@ class Meta(Placeholder):
     __setitem__ = Placeholder._refuse
 
     def item(self) -> Any:
-        raise RuntimeError(explain(ITEM, "use a tensor on the CPU"))
+        raise runtime_error(ITEM, "use a tensor on the CPU")
 
     __bool__ = item
 
     def numpy(self) -> Any:
-        raise TypeError(explain("can't convert meta device type tensor to numpy.", TO_EMPTY))
+        raise type_error("can't convert meta device type tensor to numpy.", TO_EMPTY)
 
     def tolist(self) -> Any:
-        raise NotImplementedError(explain(NO_DATA, TO_EMPTY))
+        raise not_implemented_error(NO_DATA, TO_EMPTY)
 
     def run(self, op: Op, args: tuple) -> Any:
         """Run an op that met this tensor."""
@@ -169,12 +169,10 @@ def on_zeros(function: Callable, args: tuple, kwargs: dict, op: Op | None = None
     given = [t for t in tree_leaves((args, kwargs)) if isinstance(t, Tensor)]
     name = op.name if op is not None else function.__name__
     if name in DYNAMIC or (name in ("index", "getitem") and any(t.dtype is dtypes.bool_ for t in given[1:])):
-        raise NotImplementedError(
-            explain(
-                f"aten::{name}: attempted to run this operator with Meta tensors, but there was no fake impl or Meta "
-                "kernel registered: the result's shape depends on the elements",
-                TO_EMPTY,
-            )
+        raise not_implemented_error(
+            f"aten::{name}: attempted to run this operator with Meta tensors, but there was no fake impl or Meta "
+            "kernel registered: the result's shape depends on the elements",
+            TO_EMPTY,
         )
     for t in given:
         if t._array.__class__ is not Meta and t._array.ndim and not indexes(t, op):
@@ -269,7 +267,7 @@ def moved(t: Tensor) -> Tensor:
     elements.
     """
     if t._array.__class__ is Meta:
-        raise NotImplementedError(explain(NO_DATA, TO_EMPTY))
+        raise not_implemented_error(NO_DATA, TO_EMPTY)
     r = from_array(without(t._array))  # type: ignore[arg-type]
     record(r, [t], None)
     return r

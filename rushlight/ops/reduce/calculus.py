@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from rushlight.base import dtypes
-from rushlight.base.errors import explain
+from rushlight.base.errors import index_error, runtime_error, type_error
 from rushlight.core.arguments import check_dtypes, wrap, wrap_all
 from rushlight.core.build import composite
 from rushlight.core.results import into
@@ -42,30 +42,26 @@ def diff(
     tensor([3, 5])
     """
     if not input._array.ndim:
-        raise RuntimeError(explain("diff expects input to be at least one-dimensional", "x.reshape(1)"))
+        raise runtime_error("diff expects input to be at least one-dimensional", "x.reshape(1)")
     if n < 0:
-        raise RuntimeError(explain(f"order must be non-negative but got {n}"))
+        raise runtime_error(f"order must be non-negative but got {n}")
     for end in (prepend, append):
         if end is not None and end._array.ndim != input._array.ndim:
-            raise RuntimeError(
-                explain(
-                    "diff expects prepend or append to be the same dimension as input",
-                    input=tuple(input.shape),
-                    end=tuple(end.shape),
-                )
+            raise runtime_error(
+                "diff expects prepend or append to be the same dimension as input",
+                input=tuple(input.shape),
+                end=tuple(end.shape),
             )
     dim = wrap(dim, input._array.ndim)
     for end in (prepend, append):
         if end is not None and any(
             m != n for i, (m, n) in enumerate(zip(end._array.shape, input._array.shape)) if i != dim
         ):
-            raise RuntimeError(
-                explain(
-                    "diff expects the shape of tensor to prepend or append to match that of input except along the "
-                    "differencing dimension",
-                    input=tuple(input.shape),
-                    end=tuple(end.shape),
-                )
+            raise runtime_error(
+                "diff expects the shape of tensor to prepend or append to match that of input except along the "
+                "differencing dimension",
+                input=tuple(input.shape),
+                end=tuple(end.shape),
             )
     parts = [t for t in (prepend, input, append) if t is not None]
     made = clone(input) if not n else cat(parts, dim) if len(parts) > 1 else input
@@ -89,7 +85,7 @@ def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Any = None, dim: int = 
     tensor(4.)
     """
     if not y._array.ndim:
-        raise IndexError(explain(f"Dimension specified as {dim} but tensor has no dimensions"))
+        raise index_error(f"Dimension specified as {dim} but tensor has no dimensions")
     if not y._array.shape[dim]:
         return to(total(y, dim), y.dtype).detach()
     return areas("trapezoid", y, x, dx, dim)
@@ -103,7 +99,7 @@ def cumulative_trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Any = None, 
     tensor([1.5000, 4.0000])
     """
     if not y._array.ndim:
-        raise IndexError(explain("slice() cannot be applied to a 0-dim tensor."))
+        raise index_error("slice() cannot be applied to a 0-dim tensor.")
     return areas("cumulative_trapezoid", y, x, dx, dim)
 
 
@@ -121,9 +117,9 @@ def areas(name: str, y: Tensor, x: Tensor | None, dx: Any, dim: int) -> Tensor:
     """The sum of (x_(i+1) - x_i) (y_i + y_(i+1)) / 2, or the sums up to each i; added up in torch's order."""
     for letter, t in (("y", y), ("x", x)):
         if t is not None and t.dtype is dtypes.bool_:
-            raise RuntimeError(explain(f"{name}: received a bool input for `{letter}`, but bool is not supported"))
+            raise runtime_error(f"{name}: received a bool input for `{letter}`, but bool is not supported")
     if x is not None and dx is not None:
-        raise TypeError(explain(f"{name}() takes x or dx, not both"))
+        raise type_error(f"{name}() takes x or dx, not both")
     dim = wrap(dim, y._array.ndim)
     if x is None or not x._array.ndim:  # a point has no width
         width = 0 if x is not None else 1 if dx is None else dx
@@ -132,13 +128,8 @@ def areas(name: str, y: Tensor, x: Tensor | None, dx: Any, dim: int) -> Tensor:
         first, second = ends(y, dim)
         return cumsum(times(first + second, width / 2), dim)
     if x._array.shape[-1 if x._array.ndim == 1 else dim] != y._array.shape[dim]:
-        raise RuntimeError(
-            explain(
-                f"{name}: There must be one `x` value for each sample point",
-                x=tuple(x.shape),
-                y=tuple(y.shape),
-                dim=dim,
-            )
+        raise runtime_error(
+            f"{name}: There must be one `x` value for each sample point", x=tuple(x.shape), y=tuple(y.shape), dim=dim
         )
     if x._array.ndim == 1:
         x = reshape(x, (-1,) + (1,) * (y._array.ndim - dim - 1))
@@ -166,15 +157,13 @@ def gradient(input: Tensor, *, spacing: Any = 1, dim: Any = None, edge_order: in
     dims = range(input._array.ndim) if dim is None else wrap_all(dim, input._array.ndim)
     spacings = each_spacing(input, spacing, dims, dim is not None)
     if edge_order not in (1, 2):
-        raise RuntimeError(explain("torch.gradient only supports edge_order=1 and edge_order=2."))
+        raise runtime_error("torch.gradient only supports edge_order=1 and edge_order=2.")
     for d in dims:
         if input._array.shape[d] < edge_order + 1:
-            raise RuntimeError(
-                explain(
-                    "torch.gradient expected each dimension size to be at least edge_order+1",
-                    shape=tuple(input.shape),
-                    edge_order=edge_order,
-                )
+            raise runtime_error(
+                "torch.gradient expected each dimension size to be at least edge_order+1",
+                shape=tuple(input.shape),
+                edge_order=edge_order,
             )
     x = input if input.dtype.category >= dtypes.FLOATING else to(input, dtypes.get_default_dtype())
     return tuple(slope(x, d, h, edge_order) for d, h in zip(dims, spacings))
@@ -186,28 +175,22 @@ def each_spacing(input: Tensor, spacing: Any, dims: Sequence[int], chosen: bool)
         return [1 if spacing is None else spacing] * len(dims)
     what = "torch.gradient expected spacing to be unspecified, a scalar "
     if len(spacing) != len(dims) and chosen:
-        raise RuntimeError(
-            explain(
-                f"{what}or it's spacing and dim arguments to have the same length, but got a spacing argument of "
-                f"length {len(spacing)} and a dim argument of length {len(dims)}."
-            )
+        raise runtime_error(
+            f"{what}or it's spacing and dim arguments to have the same length, but got a spacing argument of "
+            f"length {len(spacing)} and a dim argument of length {len(dims)}."
         )
     if len(spacing) != len(dims):
-        raise RuntimeError(
-            explain(
-                f"{what}or a list of length equal to 'self.dim() = {len(dims)}', since dim argument was not given, "
-                f"but got a list of length {len(spacing)}"
-            )
+        raise runtime_error(
+            f"{what}or a list of length equal to 'self.dim() = {len(dims)}', since dim argument was not given, "
+            f"but got a list of length {len(spacing)}"
         )
     for d, h in zip(dims, spacing):
         if isinstance(h, Tensor) and h._array.ndim and h._array.shape != input._array.shape[d : d + 1]:
-            raise RuntimeError(
-                explain(
-                    "torch.gradient expected one coordinate for each element along a dimension",
-                    dim=d,
-                    coordinates=tuple(h.shape),
-                    shape=tuple(input.shape),
-                )
+            raise runtime_error(
+                "torch.gradient expected one coordinate for each element along a dimension",
+                dim=d,
+                coordinates=tuple(h.shape),
+                shape=tuple(input.shape),
             )
     return list(spacing)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from rushlight.base import dtypes
-from rushlight.base.errors import explain, warn
+from rushlight.base.errors import runtime_error, warn
 from rushlight.core.arguments import integer
 from rushlight.core.build import composite
 from rushlight.core.tensor import Tensor, numbers
@@ -43,7 +43,7 @@ def covariance(x: Tensor, correction: int, fweights: Tensor | None, aweights: Te
     w = weights(x, fweights, aweights)
     n: Any = float(x._array.shape[1]) if w is None else total(w)
     if w is not None and (numbers(n) == 0).any():
-        raise RuntimeError(explain("cov(): weights sum to zero, can't be normalized"))
+        raise runtime_error("cov(): weights sum to zero, can't be normalized")
     if x._array.size == 0 or w is None:
         means = e.div(total(x, (1,)), n)
     else:
@@ -63,14 +63,12 @@ def covariance(x: Tensor, correction: int, fweights: Tensor | None, aweights: Te
 def check_input(input: Tensor, name: str) -> None:
     check_tensor(input, name, "input")
     if input._array.ndim > 2:
-        raise RuntimeError(
-            explain(
-                f"{name}(): expected input to have two or fewer dimensions but got an input with {input._array.ndim} "
-                "dimensions"
-            )
+        raise runtime_error(
+            f"{name}(): expected input to have two or fewer dimensions but got an input with {input._array.ndim} "
+            "dimensions"
         )
     if input.dtype is dtypes.bool_:
-        raise RuntimeError(explain(f"{name}(): bool dtype is not supported for input"))
+        raise runtime_error(f"{name}(): bool dtype is not supported for input")
 
 
 def weights(x: Tensor, fweights: Tensor | None, aweights: Tensor | None) -> Tensor | None:
@@ -79,26 +77,21 @@ def weights(x: Tensor, fweights: Tensor | None, aweights: Tensor | None) -> Tens
     for t, name in chosen:
         whole = name == "fweights"
         if t._array.ndim > 1:
-            raise RuntimeError(
-                explain(
-                    f"cov(): expected {name} to have one or fewer dimensions but got {name} with {t._array.ndim} "
-                    "dimensions"
-                )
+            raise runtime_error(
+                f"cov(): expected {name} to have one or fewer dimensions but got {name} with {t._array.ndim} dimensions"
             )
         if (t._array.dtype.kind not in "iu") if whole else t.dtype.category != dtypes.FLOATING:
             kind = "integral" if whole else "floating point"
-            raise RuntimeError(
-                explain(f"cov(): expected {name} to have {kind} dtype but got {name} with {t.dtype.scalar_type} dtype")
+            raise runtime_error(
+                f"cov(): expected {name} to have {kind} dtype but got {name} with {t.dtype.scalar_type} dtype"
             )
         if t._array.size != x._array.shape[1]:
-            raise RuntimeError(
-                explain(
-                    f"cov(): expected {name} to have the same numel as there are observations in the input but got "
-                    f"{t._array.size} != {x._array.shape[1]}"
-                )
+            raise runtime_error(
+                f"cov(): expected {name} to have the same numel as there are observations in the input but got "
+                f"{t._array.size} != {x._array.shape[1]}"
             )
         if t._array.size and numbers(t).min() < 0:
-            raise RuntimeError(explain(f"cov(): {name} cannot be negative"))
+            raise runtime_error(f"cov(): {name} cannot be negative")
     if not chosen:
         return None
     return chosen[0][0] if len(chosen) == 1 else e.mul(chosen[0][0], chosen[1][0])

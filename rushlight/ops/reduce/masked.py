@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from rushlight.base import dtypes
-from rushlight.base.errors import describe, explain
+from rushlight.base.errors import assertion_error, describe, index_error, not_implemented_error, type_error, value_error
 from rushlight.core.arguments import reduced_dims
 from rushlight.core.tensor import Tensor
 from rushlight.ops.linalg.matmul_api import in_single
@@ -41,23 +41,19 @@ def prepared(input: Any, dtype: Any, mask: Any) -> tuple[Tensor, Tensor | None]:
     """The input in `dtype`, and the mask in the input's shape."""
     for name, value in (("input", input), ("mask", mask)):
         if not isinstance(value, Tensor) and (name == "input" or value is not None):
-            raise TypeError(
-                explain(
-                    f"masked: argument '{name}' must be Tensor, not {type(value).__name__}",
-                    "make it a tensor: torch.tensor(...)",
-                )
+            raise type_error(
+                f"masked: argument '{name}' must be Tensor, not {type(value).__name__}",
+                "make it a tensor: torch.tensor(...)",
             )
     if dtype is not None:
         input = to(input, dtypes.as_dtype(dtype))
     if mask is None:
         return input, None
     if mask._array.ndim > input._array.ndim:
-        raise IndexError(
-            explain(
-                "_input_mask expected broadcastable mask (got mask dimensionality higher than of the input)",
-                mask=describe(mask),
-                input=describe(input),
-            )
+        raise index_error(
+            "_input_mask expected broadcastable mask (got mask dimensionality higher than of the input)",
+            mask=describe(mask),
+            input=describe(input),
         )
     mask = mask if mask.dtype is dtypes.bool_ else e.ne(mask, 0)
     return input, broadcast_to(mask, input._array.shape)
@@ -71,9 +67,9 @@ def filled(x: Tensor, mask: Tensor | None, value: float) -> Tensor:
 def extreme(x: Tensor, name: str, largest: bool) -> float:
     """The largest or smallest value of x's dtype: an infinity for floating-point dtypes."""
     if x.dtype is dtypes.bool_:
-        raise NotImplementedError(explain(f"identity of {name} on torch.bool input", "convert it: x.int()"))
+        raise not_implemented_error(f"identity of {name} on torch.bool input", "convert it: x.int()")
     if x.dtype.is_complex:
-        raise TypeError(explain(f"{name}: complex numbers have no order", input=describe(x)))
+        raise type_error(f"{name}: complex numbers have no order", input=describe(x))
     if x.dtype.is_floating_point:
         return math.inf if largest else -math.inf
     limits = np.iinfo(x._array.dtype)
@@ -83,12 +79,10 @@ def extreme(x: Tensor, name: str, largest: bool) -> float:
 def lowest(x: Tensor, name: str) -> float:
     """The value whose exponential is 0. NotImplementedError for integers, which have no such value."""
     if x.dtype.category < dtypes.FLOATING:
-        raise NotImplementedError(
-            explain(
-                f"\"{name}\" not implemented for '{x.dtype.scalar_type}'",
-                "give a dtype, or convert it: x.float()",
-                input=describe(x),
-            )
+        raise not_implemented_error(
+            f"\"{name}\" not implemented for '{x.dtype.scalar_type}'",
+            "give a dtype, or convert it: x.float()",
+            input=describe(x),
         )
     return -math.inf
 
@@ -143,12 +137,10 @@ def mean(
     """
     x, mask = prepared(input, dtype, mask)
     if x.dtype.category < dtypes.FLOATING:
-        raise ValueError(
-            explain(
-                "mean(): Could not infer output dtype. Input dtype must be either a floating point or complex dtype. "
-                f"Got: {x.dtype}",
-                "give a dtype, or convert it: x.float()",
-            )
+        raise value_error(
+            "mean(): Could not infer output dtype. Input dtype must be either a floating point or complex dtype. "
+            f"Got: {x.dtype}",
+            "give a dtype, or convert it: x.float()",
         )
     return in_single(lambda x: mean_over(x, mask, dims_of(x, dim), keepdim), x)
 
@@ -177,7 +169,7 @@ def var(
     """
     x, mask = prepared(input, dtype, mask)
     if unbiased is not None and correction is not None:
-        raise AssertionError(explain("Only one of unbiased and correction may be given"))
+        raise assertion_error("Only one of unbiased and correction may be given")
     if correction is None:
         correction = 1 if unbiased is None or unbiased else 0
     if x.dtype.category < dtypes.FLOATING:
@@ -296,12 +288,10 @@ def median(
     if not whole:
         return values
     if np.isnan(values._array).any():
-        raise ValueError(
-            explain(
-                "masked median expects no fully masked out rows if dtype is not floating point",
-                "convert it: x.float()",
-                input=describe(input),
-            )
+        raise value_error(
+            "masked median expects no fully masked out rows if dtype is not floating point",
+            "convert it: x.float()",
+            input=describe(input),
         )
     return to(values, x.dtype)
 
@@ -417,7 +407,7 @@ def _input_mask(input: Tensor, *args: Any, mask: Tensor | None = None, **kwargs:
     """The mask in the input's shape. ValueError if it is None."""
     _, mask = prepared(input, None, mask)
     if mask is None:
-        raise ValueError(explain("_input_mask requires explicit mask", "mask=torch.ones_like(x, dtype=torch.bool)"))
+        raise value_error("_input_mask requires explicit mask", "mask=torch.ones_like(x, dtype=torch.bool)")
     return mask
 
 

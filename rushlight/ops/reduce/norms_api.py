@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from rushlight.base import dtypes
-from rushlight.base.errors import explain
+from rushlight.base.errors import runtime_error, type_error, value_error
 from rushlight.core.arguments import reduced_dims, wrap
 from rushlight.core.build import composite
 from rushlight.core.tensor import Tensor, from_array, method, numbers
@@ -41,11 +41,9 @@ def vector_norm(
     check_tensor(x, "linalg.vector_norm", "x")
     check_numbers(x, "linalg.vector_norm", low=True)
     if isinstance(ord, str):
-        raise TypeError(
-            explain(
-                "linalg_vector_norm(): argument 'ord' (position 2) must be Number, not str",
-                "linalg.matrix_norm supports 'fro' and 'nuc'",
-            )
+        raise type_error(
+            "linalg_vector_norm(): argument 'ord' (position 2) must be Number, not str",
+            "linalg.matrix_norm supports 'fro' and 'nuc'",
         )
     x = in_dtype(x, dtype, "linalg.vector_norm")
     p = float(ord)
@@ -60,16 +58,14 @@ def in_dtype(x: Tensor, dtype: Any, name: str) -> Tensor:
         return x
     wanted = dtypes.as_dtype(dtype)
     if wanted.category < dtypes.FLOATING:
-        raise RuntimeError(explain(f"{name}: dtype should be floating point or complex. Got {wanted.scalar_type}"))
+        raise runtime_error(f"{name}: dtype should be floating point or complex. Got {wanted.scalar_type}")
     if wanted.is_complex != x.dtype.is_complex:
         kind = "complex" if x.dtype.is_complex else "real"
-        raise RuntimeError(explain(f"{name}: dtype should be {kind} for {kind} inputs. Got {wanted.scalar_type}"))
+        raise runtime_error(f"{name}: dtype should be {kind} for {kind} inputs. Got {wanted.scalar_type}")
     if wanted.numpy.itemsize < x._array.dtype.itemsize:
-        raise RuntimeError(
-            explain(
-                f"{name}: the dtype of the input ({x.dtype.scalar_type}) should be convertible without narrowing to "
-                f"the specified dtype ({wanted.scalar_type})"
-            )
+        raise runtime_error(
+            f"{name}: the dtype of the input ({x.dtype.scalar_type}) should be convertible without narrowing to "
+            f"the specified dtype ({wanted.scalar_type})"
         )
     return to(x, wanted)
 
@@ -101,14 +97,14 @@ def matrix_norm(
     A = in_dtype(A, dtype, name)
     dims = tuple(dim) if isinstance(dim, (tuple, list)) else (dim,)
     if len(dims) != 2:
-        raise RuntimeError(explain(f"{name}: dim must be a 2-tuple. Got {' '.join(map(str, dims))}"))
+        raise runtime_error(f"{name}: dim must be a 2-tuple. Got {' '.join(map(str, dims))}")
     rows, columns = (wrap(d, A._array.ndim) for d in dims)
     if rows == columns:
-        raise RuntimeError(explain(f"{name}: dims must be different. Got ({dims[0]}, {dims[1]})"))
+        raise runtime_error(f"{name}: dims must be different. Got ({dims[0]}, {dims[1]})")
     if ord == "fro":
         return vector_norm(A, 2, (rows, columns), keepdim, out=out)
     if ord != "nuc" and (isinstance(ord, str) or abs(ord) not in (1, 2, math.inf)):
-        raise RuntimeError(explain(f"{name}: Order {ord} not supported."))
+        raise runtime_error(f"{name}: Order {ord} not supported.")
     if ord == "nuc" or abs(ord) == 2:
         made = of_singular_values(A, ord, rows, columns)
     else:
@@ -154,14 +150,12 @@ def linalg_norm(
     if dim is not None:
         count = len(dim) if isinstance(dim, (tuple, list)) else 1
         if count not in (1, 2):
-            raise RuntimeError(
-                explain(f"linalg.norm: If dim is specified, it must be of length 1 or 2. Got {list(dim)}")
-            )
+            raise runtime_error(f"linalg.norm: If dim is specified, it must be of length 1 or 2. Got {list(dim)}")
     elif ord is not None:
         count = A._array.ndim
         if count not in (1, 2):
-            raise RuntimeError(
-                explain(f"linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got {count}D.")
+            raise runtime_error(
+                f"linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got {count}D."
             )
     if ord is not None and (isinstance(ord, str) or count == 2):
         pair = (0, 1) if dim is None and A._array.ndim == 2 else tuple(range(A._array.ndim)) if dim is None else dim
@@ -187,7 +181,7 @@ def cond(A: Tensor, p: Any = None, *, out: Tensor | None = None) -> Tensor:
         first, last = values.select(-1, 0), values.select(-1, -1)
         return given(out, e.div(last, first) if p == -2 else e.div(first, last))
     if p not in ("fro", "nuc", 1, -1, math.inf, -math.inf):
-        raise RuntimeError(explain(f"linalg.cond got an invalid norm type: {p}"))
+        raise runtime_error(f"linalg.cond got an invalid norm type: {p}")
     check_square(A, f"linalg.cond(ord={p})")
     if not A._array.size:
         return given(out, r.sum(linalg_svdvals(A), -1))
@@ -278,7 +272,7 @@ def cdist(
         "use_mm_for_euclid_dist",
         "donot_use_mm_for_euclid_dist",
     ):
-        raise ValueError(explain(f"{compute_mode} is not a valid value for compute_mode"))
+        raise value_error(f"{compute_mode} is not a valid value for compute_mode")
     if p == 2:
         return lengths.euclidean(x1, x2)
     between = e.sub(unsqueeze(x1, -2), unsqueeze(x2, -3))
@@ -291,19 +285,15 @@ def check_points(x1: Tensor, x2: Tensor, p: float) -> None:
     for i, t in enumerate((x1, x2)):
         check_tensor(t, "cdist", f"x{i + 1}", i + 1)
         if t.dtype.category != dtypes.FLOATING:
-            raise RuntimeError(
-                explain(f"cdist only supports floating-point dtypes, X{i + 1} got: {t.dtype.scalar_type}")
-            )
+            raise runtime_error(f"cdist only supports floating-point dtypes, X{i + 1} got: {t.dtype.scalar_type}")
         if t._array.ndim < 2:
-            raise RuntimeError(explain(f"cdist only supports at least 2D tensors, X{i + 1} got: {t._array.ndim}D"))
+            raise runtime_error(f"cdist only supports at least 2D tensors, X{i + 1} got: {t._array.ndim}D")
     if x1._array.shape[-1] != x2._array.shape[-1]:
-        raise RuntimeError(
-            explain(
-                f"X1 and X2 must have the same number of columns. X1: {x1._array.shape[-1]} X2: {x2._array.shape[-1]}"
-            )
+        raise runtime_error(
+            f"X1 and X2 must have the same number of columns. X1: {x1._array.shape[-1]} X2: {x2._array.shape[-1]}"
         )
     if p < 0:
-        raise RuntimeError(explain("cdist only supports non-negative p values"))
+        raise runtime_error("cdist only supports non-negative p values")
 
 
 @composite()
@@ -316,12 +306,12 @@ def renorm(input: Tensor, p: float, dim: int, maxnorm: float, *, out: Tensor | N
     """
     check_tensor(input, "renorm", "input")
     if p <= 0:
-        raise RuntimeError(explain("renorm: non-positive-norm not supported"))
+        raise runtime_error("renorm: non-positive-norm not supported")
     if maxnorm < 0:
-        raise RuntimeError(explain(f"renorm: expected maxnorm to be >= 0 but got {maxnorm:g}"))
+        raise runtime_error(f"renorm: expected maxnorm to be >= 0 but got {maxnorm:g}")
     ndim = input._array.ndim
     if ndim < 2:
-        raise RuntimeError(explain(f"renorm: input needs at least 2 dimensions, got {ndim} dimensions"))
+        raise runtime_error(f"renorm: input needs at least 2 dimensions, got {ndim} dimensions")
     kept = wrap(dim, ndim)
     half = input.dtype in (dtypes.float16, dtypes.bfloat16)  # which may not hold a norm
     x = to(input, dtypes.float32) if half else input

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rushlight.base.dtypes import bool_, uint8
-from rushlight.base.errors import explain
+from rushlight.base.errors import runtime_error
 from rushlight.core.build import averaging, build, composite, general, inner, inner_floating, reduction
 from rushlight.core.mode import mode
 from rushlight.core.results import check_out, into
@@ -45,13 +45,11 @@ adopt(kernels)
 def same_out(op, out, result):
     check_out(out)
     if out.dtype is not result.dtype:
-        raise RuntimeError(
-            explain(
-                f"Expected the dtype for input and out to match, but got {result.dtype.scalar_type} for input's dtype "
-                f"and {out.dtype.scalar_type} for out's dtype.",
-                f"give an out= of dtype {result.dtype}",
-                op=op.name,
-            )
+        raise runtime_error(
+            f"Expected the dtype for input and out to match, but got {result.dtype.scalar_type} for input's dtype "
+            f"and {out.dtype.scalar_type} for out's dtype.",
+            f"give an out= of dtype {result.dtype}",
+            op=op.name,
         )
     return into(out, result)
 
@@ -59,11 +57,9 @@ def same_out(op, out, result):
 def bool_out(op, out, result):
     check_out(out)
     if out.dtype not in (bool_, uint8):
-        raise RuntimeError(
-            explain(
-                f"{op.name} only supports bool tensor for result, got: {out.dtype.scalar_type}",
-                "give an out= of dtype bool",
-            )
+        raise runtime_error(
+            f"{op.name} only supports bool tensor for result, got: {out.dtype.scalar_type}",
+            "give an out= of dtype bool",
         )
     return into(out, result)
 

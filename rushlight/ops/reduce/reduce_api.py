@@ -11,7 +11,7 @@ import numpy as np
 
 from rushlight.base import dtypes
 from rushlight.base.dtypes import HALVES
-from rushlight.base.errors import explain, warn
+from rushlight.base.errors import not_implemented_error, runtime_error, type_error, warn
 from rushlight.base.lazy import complete
 from rushlight.core.arguments import reduced_dims, sizes
 from rushlight.core.build import composite
@@ -55,11 +55,9 @@ def extreme(name: str, both: Any, whole: Any, along: Any) -> None:
 
 def extreme_of_all(whole: Any, input: Tensor, name: str) -> Tensor:
     if input._array.size == 0:
-        raise RuntimeError(
-            explain(
-                f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim "
-                "with the 'dim' argument."
-            )
+        raise runtime_error(
+            f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim "
+            "with the 'dim' argument."
         )
     return called(whole(input), f"{name.capitalize()}Backward1")
 
@@ -199,8 +197,8 @@ def in_single(
 
 def floats_only(input: Tensor, name: str) -> None:
     if not (input.dtype.is_floating_point or input.dtype.is_complex):
-        raise RuntimeError(
-            explain(f"{name}: only support floating point and complex dtypes", "convert: x.float()", dtype=input.dtype)
+        raise runtime_error(
+            f"{name}: only support floating point and complex dtypes", "convert: x.float()", dtype=input.dtype
         )
 
 
@@ -264,12 +262,10 @@ def check_identity(x: Tensor, p: float, axes: Any) -> None:
         return
     name = f"{p:g}"
     if axes is None or any(x._array.shape[d] == 0 for d in axes):
-        raise RuntimeError(
-            explain(
-                f"linalg.vector_norm cannot compute the {name} norm on an empty tensor because the operation does not "
-                "have an identity",
-                shape=tuple(x.shape),
-            )
+        raise runtime_error(
+            f"linalg.vector_norm cannot compute the {name} norm on an empty tensor because the operation does not "
+            "have an identity",
+            shape=tuple(x.shape),
         )
 
 
@@ -278,9 +274,9 @@ def running(name: str, input: Tensor, dim: int, dtype: Any, out: Tensor | None) 
     op = getattr(r, name)
     wanted = out.dtype if dtype is None and out is not None else None if dtype is None else dtypes.as_dtype(dtype)
     if wanted is dtypes.bool_:
-        raise NotImplementedError(explain(f"\"{name}_out_cpu\" not implemented for 'Bool'", "use an integer dtype"))
+        raise not_implemented_error(f"\"{name}_out_cpu\" not implemented for 'Bool'", "use an integer dtype")
     if out is not None and out.dtype is not wanted:
-        raise RuntimeError(explain(f"Expected out tensor to have dtype {wanted}, but got {out.dtype} instead", op=name))
+        raise runtime_error(f"Expected out tensor to have dtype {wanted}, but got {out.dtype} instead", op=name)
     made = op(input, dim) if wanted is None else to(op(to(input, wanted), dim), wanted)
     return made if out is None else into(out, made)
 
@@ -291,12 +287,10 @@ def running_in_place(function: Callable) -> Callable:
 
     def written(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
         if dtype is not None and dtypes.as_dtype(dtype) is not input.dtype:
-            raise RuntimeError(
-                explain(
-                    f"Bad in-place call: input tensor dtype {input.dtype} and output tensor dtype {dtype} should match",
-                    "omit dtype",
-                    op=write.__name__,
-                )
+            raise runtime_error(
+                f"Bad in-place call: input tensor dtype {input.dtype} and output tensor dtype {dtype} should match",
+                "omit dtype",
+                op=write.__name__,
             )
         return write(input, dim, dtype=input.dtype)
 
@@ -363,12 +357,10 @@ def equal(input: Tensor, other: Tensor) -> bool:
     """
     for i, t in enumerate((input, other)):
         if not isinstance(t, Tensor):
-            raise TypeError(
-                explain(
-                    f"equal(): argument '{('input', 'other')[i]}' (position {i + 1}) must be Tensor, not "
-                    f"{type(t).__name__}",
-                    "make it a tensor: torch.tensor(...)",
-                )
+            raise type_error(
+                f"equal(): argument '{('input', 'other')[i]}' (position {i + 1}) must be Tensor, not "
+                f"{type(t).__name__}",
+                "make it a tensor: torch.tensor(...)",
             )
         noticed(t)
     return input._array.shape == other._array.shape and bool((input._array == other._array).all())
@@ -383,24 +375,20 @@ def isclose(input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8
     """
     for i, t in enumerate((input, other)):
         if not isinstance(t, Tensor):
-            raise TypeError(
-                explain(
-                    f"isclose(): argument '{('input', 'other')[i]}' (position {i + 1}) must be Tensor, not "
-                    f"{type(t).__name__}",
-                    "make it a tensor: torch.tensor(...)",
-                )
+            raise type_error(
+                f"isclose(): argument '{('input', 'other')[i]}' (position {i + 1}) must be Tensor, not "
+                f"{type(t).__name__}",
+                "make it a tensor: torch.tensor(...)",
             )
     if input.dtype is not other.dtype:
-        raise RuntimeError(
-            explain(
-                f"{input.dtype.scalar_type} did not match {other.dtype.scalar_type}",
-                "convert one: other.to(input.dtype)",
-                op="isclose",
-            )
+        raise runtime_error(
+            f"{input.dtype.scalar_type} did not match {other.dtype.scalar_type}",
+            "convert one: other.to(input.dtype)",
+            op="isclose",
         )
     for name, bound in (("rtol", rtol), ("atol", atol)):
         if bound < 0:
-            raise RuntimeError(explain(f"{name} must be greater than or equal to zero, but got {bound}"))
+            raise runtime_error(f"{name} must be greater than or equal to zero, but got {bound}")
     if input.dtype.category < dtypes.FLOATING:  # bool has no difference; integers may wrap around
         input, other = (to(t, dtypes.float64) for t in (input, other))
     near = e.le(e.abs(e.sub(input, other)), e.add(e.mul(e.abs(other), rtol), atol))
@@ -430,11 +418,9 @@ def sum_to_size(self: Tensor, *size: Any) -> Tensor:
     shape = self._array.shape
     extra = len(shape) - len(to_shape)
     if extra < 0 or any(n not in (1, m) for n, m in zip(to_shape, shape[extra:])):
-        raise RuntimeError(
-            explain(
-                f"size {{{list(to_shape)}}} is not expandable to size {{{list(shape)}}}.",
-                "each size must be 1 or the tensor's own, counted from the last dimension",
-            )
+        raise runtime_error(
+            f"size {{{list(to_shape)}}} is not expandable to size {{{list(shape)}}}.",
+            "each size must be 1 or the tensor's own, counted from the last dimension",
         )
     dims = broadcast_axes(shape, to_shape) or (None if not to_shape else ())
     return self if dims == () else reshape(r.sum(self, dims, True), to_shape)

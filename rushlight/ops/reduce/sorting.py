@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rushlight.base import dtypes
-from rushlight.base.errors import explain
+from rushlight.base.errors import index_error, not_implemented_error, runtime_error, type_error
 from rushlight.core.arguments import check_dtypes, checked_number, wrap
 from rushlight.core.build import build, composite, general, inner
 from rushlight.core.results import into
@@ -141,12 +141,10 @@ def places_of(
     """`searchsorted` of values of any dtype."""
     check_search(sorted_sequence, values, right, side, sorter)
     if out is not None and out.dtype is not (dtypes.int32 if out_int32 else dtypes.int64):
-        raise RuntimeError(
-            explain(
-                "torch.searchsorted(): output tensor's dtype is wrong, it can only be Int(int32) or Long(int64) "
-                "depending on whether out_int32 flag is True, but we got output tensor's dtype "
-                f"{out.dtype.scalar_type} and out_int32 flag is {out_int32}"
-            )
+        raise runtime_error(
+            "torch.searchsorted(): output tensor's dtype is wrong, it can only be Int(int32) or Long(int64) "
+            "depending on whether out_int32 flag is True, but we got output tensor's dtype "
+            f"{out.dtype.scalar_type} and out_int32 flag is {out_int32}"
         )
     made = places(sorted_sequence, values, sorter, right or side == "right", out_int32)
     return made if out is None else into(out, made)
@@ -182,7 +180,7 @@ def check_search(x: Tensor, values: Tensor, right: bool, side: str | None, sorte
             f"value tensor must match, but we got boundaries tensor {list(a)} and input value tensor {list(b)}"
         )
     if wrong:
-        raise RuntimeError(explain(f"torch.searchsorted(): {wrong}", sequence=a, values=b))
+        raise runtime_error(f"torch.searchsorted(): {wrong}", sequence=a, values=b)
 
 
 def unfit_sorter(sorter: Tensor, shape: tuple[int, ...]) -> str:
@@ -211,7 +209,7 @@ def bucketize(
     tensor([0, 2])
     """
     if boundaries._array.ndim != 1:
-        raise RuntimeError(explain(f"boundaries tensor must be 1 dimension, but got dim({boundaries._array.ndim})"))
+        raise runtime_error(f"boundaries tensor must be 1 dimension, but got dim({boundaries._array.ndim})")
     return places_of(boundaries, as_values(input), out_int32, right, None, None, out)
 
 
@@ -225,16 +223,14 @@ def isin(
     tensor([ True, False,  True])
     """
     if not isinstance(elements, Tensor) and not isinstance(test_elements, Tensor):
-        raise TypeError(
-            explain(
-                f"isin() received an invalid combination of arguments - got ({type(elements).__name__}, "
-                f"{type(test_elements).__name__}), but expected one of: (Tensor, Tensor), (Number, Tensor), (Tensor, "
-                "Number)"
-            )
+        raise type_error(
+            f"isin() received an invalid combination of arguments - got ({type(elements).__name__}, "
+            f"{type(test_elements).__name__}), but expected one of: (Tensor, Tensor), (Number, Tensor), (Tensor, "
+            "Number)"
         )
     for t in (elements, test_elements):
         if isinstance(t, Tensor) and (t.is_complex() or t.dtype is dtypes.bool_):
-            raise RuntimeError(explain(f"Unsupported input type encountered for isin(): {t.dtype.scalar_type}"))
+            raise runtime_error(f"Unsupported input type encountered for isin(): {t.dtype.scalar_type}")
     made = among(elements, test_elements, invert)
     return made if out is None else into(out, made)
 
@@ -277,9 +273,9 @@ def asked_for(find: Any, input: Tensor, inverse: bool, counts: bool, dim: int | 
     if input.is_meta:
         raise input._array.touched("unique")  # type: ignore[attr-defined]
     if input.is_complex():
-        raise NotImplementedError(explain(f"\"unique\" not implemented for '{input.dtype.scalar_type}'"))
+        raise not_implemented_error(f"\"unique\" not implemented for '{input.dtype.scalar_type}'")
     if dim is not None and not input._array.ndim:
-        raise IndexError(explain(f"Dimension specified as {dim} but tensor has no dimensions"))
+        raise index_error(f"Dimension specified as {dim} but tensor has no dimensions")
     dim = None if dim is None else wrap(dim, input._array.ndim)
     found, where, times = find(input, dim) if find is distinct else find(input, dim, inverse or counts)
     picked = (found, *((where,) if inverse else ()), *((times,) if counts else ()))

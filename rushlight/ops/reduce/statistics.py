@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rushlight.base import dtypes
-from rushlight.base.errors import explain
+from rushlight.base.errors import index_error, not_implemented_error, runtime_error, type_error, value_error
 from rushlight.core.arguments import holds, integer, reduced_dims, wrap
 from rushlight.core.build import build, composite, inner
 from rushlight.core.results import into, return_type
@@ -57,23 +57,17 @@ def aminmax(input: Tensor, *, dim: int | None = None, keepdim: bool = False, out
     max=tensor(3))
     """
     if dim is None and not input._array.size:
-        raise RuntimeError(
-            explain(
-                "aminmax(): cannot compute aminmax over an empty dimension as the operation has no identity.",
-                shape=tuple(input.shape),
-            )
+        raise runtime_error(
+            "aminmax(): cannot compute aminmax over an empty dimension as the operation has no identity.",
+            shape=tuple(input.shape),
         )
     if dim is not None and input._array.ndim and not input._array.shape[wrap(dim, input._array.ndim)]:
-        raise IndexError(
-            explain(f"aminmax: Expected reduction dim {dim} to have non-zero size.", shape=tuple(input.shape))
-        )
+        raise index_error(f"aminmax: Expected reduction dim {dim} to have non-zero size.", shape=tuple(input.shape))
     for t in out or ():
         if t.dtype is not input.dtype:
-            raise RuntimeError(
-                explain(
-                    f"Expected out tensor to have dtype {NAMES.get(input.dtype, input.dtype)}, but got "
-                    f"{NAMES.get(t.dtype, t.dtype)} instead"
-                )
+            raise runtime_error(
+                f"Expected out tensor to have dtype {NAMES.get(input.dtype, input.dtype)}, but got "
+                f"{NAMES.get(t.dtype, t.dtype)} instead"
             )
     made = Extremes(called(f(input, dim, keepdim), "AminmaxBackward0") for f in (r.amin, r.amax))
     return made if out is None else into(out, made)
@@ -102,11 +96,9 @@ def nanmean(
     tensor(2.)
     """
     if input.dtype.category < dtypes.FLOATING:
-        raise RuntimeError(
-            explain(
-                f"nanmean(): expected input to have floating point or complex dtype but got {input.dtype.scalar_type}",
-                "convert: x.float()",
-            )
+        raise runtime_error(
+            f"nanmean(): expected input to have floating point or complex dtype but got {input.dtype.scalar_type}",
+            "convert: x.float()",
         )
     half = input.dtype.itemsize == 2  # float16 cannot count to 70,000, nor hold such sums
     known = r.sum(to(e.eq(input, input), dtypes.float32 if half else input.dtype), dim, keepdim)
@@ -125,20 +117,18 @@ def hash_tensor(
     tensor(3, dtype=torch.uint64)
     """
     if mode != 0:
-        raise RuntimeError(explain(f"Unknown hash_tensor mode: {mode}", "the only dimension is 0"))
+        raise runtime_error(f"Unknown hash_tensor mode: {mode}", "the only dimension is 0")
     if input.is_complex():
-        raise NotImplementedError(explain(f"\"hash_tensor\" not implemented for '{input.dtype.scalar_type}'"))
+        raise not_implemented_error(f"\"hash_tensor\" not implemented for '{input.dtype.scalar_type}'")
     if not input._array.size and not isinstance(dim, int) and not tuple(dim):
-        raise RuntimeError(
-            explain(
-                "hash_tensor: Expected reduction dim to be specified for input.numel() == 0. Specify the reduction "
-                "dim with the 'dim' argument."
-            )
+        raise runtime_error(
+            "hash_tensor: Expected reduction dim to be specified for input.numel() == 0. Specify the reduction "
+            "dim with the 'dim' argument."
         )
     dims = reduced_dims(dim, input._array.ndim)
     for d in dims or ():
         if input._array.shape[d : d + 1] == (0,):
-            raise IndexError(explain(f"hash_tensor: Expected reduction dim {d} to have non-zero size."))
+            raise index_error(f"hash_tensor: Expected reduction dim {d} to have non-zero size.")
     made = hashed(input, dims, keepdim)
     return made if out is None else into(out, made)
 
@@ -248,7 +238,7 @@ def check_quantile(name: str, input: Tensor, q: Any, interpolation: str) -> None
     elif interpolation not in ("linear", "lower", "higher", "midpoint", "nearest"):
         wrong = f"interpolation must be one of linear, lower, higher, midpoint or nearest, but got {interpolation}"
     if wrong:
-        raise RuntimeError(explain(f"{name}() {wrong}", dtype=input.dtype, shape=tuple(input.shape)))
+        raise runtime_error(f"{name}() {wrong}", dtype=input.dtype, shape=tuple(input.shape))
 
 
 # -- counts ----------------------------------------------------------------------------------------
@@ -265,16 +255,14 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
     """
     x = input._array
     if x.dtype.kind not in "iu":
-        raise NotImplementedError(explain(f"\"bincount_cpu\" not implemented for '{input.dtype.scalar_type}'"))
+        raise not_implemented_error(f"\"bincount_cpu\" not implemented for '{input.dtype.scalar_type}'")
     if minlength < 0:
-        raise RuntimeError(explain("minlength should be >= 0", minlength=minlength))
+        raise runtime_error("minlength should be >= 0", minlength=minlength)
     if x.ndim != 1 or (x.size and x.min() < 0):
-        raise RuntimeError(explain("bincount only supports 1-d non-negative integral inputs.", shape=tuple(x.shape)))
+        raise runtime_error("bincount only supports 1-d non-negative integral inputs.", shape=tuple(x.shape))
     if weights is not None and weights._array.shape != x.shape:
-        raise RuntimeError(
-            explain(
-                "weights should be 1-d and have the same length as input", shape=x.shape, weights=weights._array.shape
-            )
+        raise runtime_error(
+            "weights should be 1-d and have the same length as input", shape=x.shape, weights=weights._array.shape
         )
     return counted(input, weights, minlength)
 
@@ -291,11 +279,11 @@ def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0, *, out
     check_bins([bins])
     min, max = (bound.item() if isinstance(bound, Tensor) else bound for bound in (min, max))
     if max < min:
-        raise RuntimeError(explain("torch.histc: max must be larger than min", min=min, max=max))
+        raise runtime_error("torch.histc: max must be larger than min", min=min, max=max)
     low, high = (min, max) if min != max or not x.size else (x.min(), x.max())
     if not (isfinite(low) and isfinite(high)):
-        raise RuntimeError(
-            explain(f"torch.histc: range of [{low:g}, {high:g}] is not finite", "does the input contain nan or inf?")
+        raise runtime_error(
+            f"torch.histc: range of [{low:g}, {high:g}] is not finite", "does the input contain nan or inf?"
         )
     if low == high:
         low, high = low - 1, high + 1
@@ -348,18 +336,16 @@ def histogramdd(
             [1., 0.]])
     """
     if input._array.ndim < 2:
-        raise RuntimeError(
-            explain(f"torch.histogramdd: input tensor should have at least 2 dimensions, but got {input._array.ndim}")
+        raise runtime_error(
+            f"torch.histogramdd: input tensor should have at least 2 dimensions, but got {input._array.ndim}"
         )
     d = input._array.shape[-1]
     each = [bins] * d if isinstance(bins, int) else list(bins)
     if len(each) != d:
-        raise RuntimeError(
-            explain(
-                "histogramdd: The size of bins must be equal to the innermost dimension of the input.",
-                bins=len(each),
-                innermost=d,
-            )
+        raise runtime_error(
+            "histogramdd: The size of bins must be equal to the innermost dimension of the input.",
+            bins=len(each),
+            innermost=d,
         )
     if weight is not None and weight._array.shape == input._array.shape[:-1]:
         weight = reshape(weight, (-1,))
@@ -369,36 +355,30 @@ def histogramdd(
 
 def floats(name: str, input: Tensor) -> Tensor:
     if input._array.dtype.kind != "f":
-        raise NotImplementedError(
-            explain(f"\"{name}\" not implemented for '{input.dtype.scalar_type}'", "convert: x.float()")
-        )
+        raise not_implemented_error(f"\"{name}\" not implemented for '{input.dtype.scalar_type}'", "convert: x.float()")
     return input
 
 
 def check_bins(bins: Sequence[int]) -> None:
     for i, n in enumerate(bins):
         if n <= 0:
-            raise RuntimeError(explain(f"torch.histogram(): bins must be > 0, but got {n} for dimension {i}"))
+            raise runtime_error(f"torch.histogram(): bins must be > 0, but got {n} for dimension {i}")
 
 
 def boxes(points: Tensor, bins: list, range: Any, weight: Tensor | None, density: bool) -> tuple[Tensor, tuple]:
     """The histogram of points (n, d) and its edges."""
     x = points._array
     if weight is not None and weight._array.shape != x.shape[:1]:
-        raise RuntimeError(
-            explain(
-                "torch.histogramdd: if weight tensor is provided it should have the same shape as the input tensor "
-                f"excluding its innermost dimension, but got input with shape {list(x.shape)} and weight with shape "
-                f"{list(weight._array.shape)}"
-            )
+        raise runtime_error(
+            "torch.histogramdd: if weight tensor is provided it should have the same shape as the input tensor "
+            f"excluding its innermost dimension, but got input with shape {list(x.shape)} and weight with shape "
+            f"{list(weight._array.shape)}"
         )
     if weight is not None and weight.dtype is not points.dtype:
-        raise RuntimeError(
-            explain(
-                "torch.histogramdd: if weight tensor is provided, input tensor and weight tensor should have the "
-                f"same dtype, but got input({NAMES.get(points.dtype, points.dtype)}), and "
-                f"weight({NAMES.get(weight.dtype, weight.dtype)})"
-            )
+        raise runtime_error(
+            "torch.histogramdd: if weight tensor is provided, input tensor and weight tensor should have the "
+            f"same dtype, but got input({NAMES.get(points.dtype, points.dtype)}), and "
+            f"weight({NAMES.get(weight.dtype, weight.dtype)})"
         )
     if not bins:  # no coordinates, so no boxes
         return from_array(np.asarray(nan if density else 0, x.dtype)), ()
@@ -421,11 +401,9 @@ def edges_of(points: Tensor, bins: list, range: Any) -> list[np.ndarray]:
         return [b._array for b in bins]
     check_bins(bins)
     if range is not None and len(range) != 2 * d:
-        raise RuntimeError(
-            explain(
-                f"torch.histogramdd: for a {d}-dimensional histogram range should have {2 * d} elements, but got "
-                f"{len(range)}"
-            )
+        raise runtime_error(
+            f"torch.histogramdd: for a {d}-dimensional histogram range should have {2 * d} elements, but got "
+            f"{len(range)}"
         )
     given = range if range is not None else np.stack((x.min(0), x.max(0)), 1).ravel() if len(x) else [0, 1] * d
     return [
@@ -437,10 +415,10 @@ def edges_of(points: Tensor, bins: list, range: Any) -> list[np.ndarray]:
 def spread(i: int, n: int, low: float, high: float, dtype: np.dtype) -> np.ndarray:
     """n + 1 edges at equal distances; half a unit around a range of no width."""
     if not (isfinite(low) and isfinite(high)):
-        raise RuntimeError(explain(f"torch.histogramdd: dimension {i}'s range [{low:g}, {high:g}] is not finite"))
+        raise runtime_error(f"torch.histogramdd: dimension {i}'s range [{low:g}, {high:g}] is not finite")
     if low > high:
-        raise RuntimeError(
-            explain(f"torch.histogramdd: min should not exceed max, but got min {low:g} max {high:g} for dimension {i}")
+        raise runtime_error(
+            f"torch.histogramdd: min should not exceed max, but got min {low:g} max {high:g} for dimension {i}"
         )
     if low == high:
         low, high = low - 0.5, high + 0.5
@@ -449,26 +427,20 @@ def spread(i: int, n: int, low: float, high: float, dtype: np.dtype) -> np.ndarr
 
 def check_edges(i: int, b: Tensor, points: Tensor) -> None:
     if b.dtype is not points.dtype:
-        raise RuntimeError(
-            explain(
-                "torch.histogramdd: input tensor and bins tensors should have the same dtype, but got input with "
-                f"dtype {NAMES.get(points.dtype, points.dtype)} and bins for dimension {i} with dtype "
-                f"{NAMES.get(b.dtype, b.dtype)}"
-            )
+        raise runtime_error(
+            "torch.histogramdd: input tensor and bins tensors should have the same dtype, but got input with "
+            f"dtype {NAMES.get(points.dtype, points.dtype)} and bins for dimension {i} with dtype "
+            f"{NAMES.get(b.dtype, b.dtype)}"
         )
     if b._array.ndim != 1:
-        raise RuntimeError(
-            explain(
-                f"torch.histogramdd: bins tensor should have one dimension, but got {b._array.ndim} dimensions in the "
-                f"bins tensor for dimension {i}"
-            )
+        raise runtime_error(
+            f"torch.histogramdd: bins tensor should have one dimension, but got {b._array.ndim} dimensions in the "
+            f"bins tensor for dimension {i}"
         )
     if not b._array.size:
-        raise RuntimeError(
-            explain(
-                "torch.histogramdd: bins tensor should have at least 1 element, but got 0 elements in the bins "
-                f"tensor for dimension {i}"
-            )
+        raise runtime_error(
+            "torch.histogramdd: bins tensor should have at least 1 element, but got 0 elements in the bins "
+            f"tensor for dimension {i}"
         )
     check_bins([b._array.size - 1])
 
@@ -486,17 +458,15 @@ def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
     (tensor([1]), tensor([1]))
     """
     if not isinstance(indices, Tensor) or indices._array.dtype.kind not in "iu":
-        raise TypeError(
-            explain(f"expected 'indices' to be integer dtype, but got {getattr(indices, 'dtype', indices)}")
-        )
+        raise type_error(f"expected 'indices' to be integer dtype, but got {getattr(indices, 'dtype', indices)}")
     if not isinstance(shape, (int, tuple, list)):
-        raise TypeError(explain(f"expected 'shape' to be int or sequence of ints, but got {type(shape)}"))
+        raise type_error(f"expected 'shape' to be int or sequence of ints, but got {type(shape)}")
     shape = (shape,) if isinstance(shape, int) else tuple(shape)
     for n in shape:
         if not isinstance(n, (int, np.integer)):
-            raise TypeError(explain(f"expected 'shape' sequence to only contain ints, but got {type(n)}"))
+            raise type_error(f"expected 'shape' sequence to only contain ints, but got {type(n)}")
     if any(n < 0 for n in shape):
-        raise ValueError(explain(f"'shape' cannot have negative values, but got {shape}"))
+        raise value_error(f"'shape' cannot have negative values, but got {shape}")
     noticed(indices)
     rest, found = indices._array.astype(np.int64), []  # small integers may not hold a size
     for n in reversed(shape):

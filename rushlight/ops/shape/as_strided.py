@@ -12,7 +12,7 @@ import numpy as np
 from numpy.lib.array_utils import byte_bounds
 
 from rushlight.base.array_memory import memory_of
-from rushlight.base.errors import explain, overflowed
+from rushlight.base.errors import overflowed, runtime_error
 from rushlight.base.memory_format import (
     channels_last,
     channels_last_3d,
@@ -75,13 +75,10 @@ def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None
 def check_steps(size: tuple, stride: tuple) -> None:
     """RuntimeError unless there is one stride for each size, and no stride is negative."""
     if len(size) != len(stride):
-        raise RuntimeError(explain(f"mismatch in length of strides and shape: {len(stride)} and {len(size)}"))
+        raise runtime_error(f"mismatch in length of strides and shape: {len(stride)} and {len(size)}")
     if any(step < 0 for step in stride):
-        raise RuntimeError(
-            explain(
-                f"as_strided: Negative strides are not supported at the moment, got strides: {list(stride)}",
-                "use flip()",
-            )
+        raise runtime_error(
+            f"as_strided: Negative strides are not supported at the moment, got strides: {list(stride)}", "use flip()"
         )
 
 
@@ -90,30 +87,26 @@ def check_sample(input: Tensor, size: tuple, stride: tuple, offset: int, own: tu
     low, high = reach(size, stride, offset)
     least, most = reach(input._array.shape, own, first)
     if 0 not in size and not least <= low <= high <= most:
-        raise RuntimeError(
-            explain(
-                f"result = tensor.as_strided({list(size)}, {list(stride)}, {offset}) can access memory outside of "
-                f"`tensor`. `result` can access some memory in range [{low}, {high}], but `tensor` can only access "
-                f"some memory in range [{least}, {most}]. This is not supported inside of vmap, please try to rewrite "
-                "the `as_strided` call as a sequence of PyTorch view operations"
-            )
+        raise runtime_error(
+            f"result = tensor.as_strided({list(size)}, {list(stride)}, {offset}) can access memory outside of "
+            f"`tensor`. `result` can access some memory in range [{low}, {high}], but `tensor` can only access "
+            f"some memory in range [{least}, {most}]. This is not supported inside of vmap, please try to rewrite "
+            "the `as_strided` call as a sequence of PyTorch view operations"
         )
 
 
 def check_room(input: Tensor, size: tuple, stride: tuple, offset: int) -> None:
     """RuntimeError unless the view stays within the tensor's memory."""
     if offset < 0 or any(n < 0 for n in size):
-        raise RuntimeError(explain(f"as_strided: sizes and offset cannot be negative: {list(size)}, {offset}"))
+        raise runtime_error(f"as_strided: sizes and offset cannot be negative: {list(size)}, {offset}")
     low, high = byte_bounds(memory_of(input))
     item = input._array.itemsize
     needed = reach(size, stride, offset)[1] * item
     if 0 not in size and needed > high - low:
-        raise RuntimeError(
-            explain(
-                f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {offset}, and itemsize "
-                f"{item} requiring a storage size of {needed} are out of bounds for storage of size {high - low}",
-                "the last element must be inside the tensor's memory",
-            )
+        raise runtime_error(
+            f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {offset}, and itemsize "
+            f"{item} requiring a storage size of {needed} are out of bounds for storage of size {high - low}",
+            "the last element must be inside the tensor's memory",
         )
 
 
@@ -161,13 +154,13 @@ def resize_(self: Tensor, *size: Any, memory_format: memory_format | None = None
     """
     shape = sizes(size[0] if len(size) == 1 and not hasattr(size[0], "__index__") else size)
     if any(n < 0 for n in shape):
-        raise RuntimeError(
-            explain(f"Trying to create tensor with negative dimension {min(shape)}: {list(shape)}", op="resize_")
+        raise runtime_error(
+            f"Trying to create tensor with negative dimension {min(shape)}: {list(shape)}", op="resize_"
         )
     if self._node is not None:
-        raise RuntimeError(explain("cannot resize variables that require grad", "use reshape(), or detach() first"))
+        raise runtime_error("cannot resize variables that require grad", "use reshape(), or detach() first")
     if memory_format is preserve_format:
-        raise RuntimeError(explain("Unsupported memory format Preserve", "use torch.contiguous_format"))
+        raise runtime_error("Unsupported memory format Preserve", "use torch.contiguous_format")
     if prod([max(n, 1) for n in shape]) * self._array.itemsize > sys.maxsize:
         raise overflowed(shape)
     if shape == self._array.shape and (memory_format is None or lies_so(self._array, memory_format)):

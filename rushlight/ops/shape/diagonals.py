@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rushlight.base.errors import explain
+from rushlight.base.errors import runtime_error
 from rushlight.core.arguments import wrap
 from rushlight.core.build import composite
 from rushlight.core.results import into
@@ -24,7 +24,7 @@ def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -
     ndim = input._array.ndim + 1
     first, second = wrap(dim1, ndim), wrap(dim2, ndim)
     if first == second:
-        raise RuntimeError(explain(f"diagonal dimensions cannot be identical {dim1}, {dim2}", op="diag_embed"))
+        raise runtime_error(f"diagonal dimensions cannot be identical {dim1}, {dim2}", op="diag_embed")
     *lead, n = input._array.shape
     size, rest = [], iter(lead)
     for d in range(ndim):
@@ -41,8 +41,8 @@ def diag(input: Tensor, diagonal: int = 0, *, out: Tensor | None = None) -> Tens
     tensor([1, 4])
     """
     if input._array.ndim not in (1, 2):
-        raise RuntimeError(
-            explain(f"diag(): Supports 1D or 2D tensors. Got {input._array.ndim}D", "use diagonal() or diag_embed()")
+        raise runtime_error(
+            f"diag(): Supports 1D or 2D tensors. Got {input._array.ndim}D", "use diagonal() or diag_embed()"
         )
     made = diag_embed(input, diagonal) if input._array.ndim == 1 else clone(s.diagonal(input, diagonal))
     return made if out is None else into(out, made)

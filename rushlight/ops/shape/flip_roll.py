@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from rushlight.base.errors import explain
+from rushlight.base.errors import runtime_error
 from rushlight.base.size import Size
 from rushlight.core.arguments import integer, sizes, wrap
 from rushlight.core.build import composite
@@ -57,7 +57,7 @@ def fliplr(input: Tensor) -> Tensor:
             [4, 3]])
     """
     if input._array.ndim < 2:
-        raise RuntimeError(explain("Input must be >= 2-d.", "use flip(0)", op="fliplr"))
+        raise runtime_error("Input must be >= 2-d.", "use flip(0)", op="fliplr")
     return s.flip(input, (1,))
 
 
@@ -70,7 +70,7 @@ def flipud(input: Tensor) -> Tensor:
             [1, 2]])
     """
     if input._array.ndim < 1:
-        raise RuntimeError(explain("Input must be >= 1-d.", op="flipud"))
+        raise runtime_error("Input must be >= 1-d.", op="flipud")
     return s.flip(input, (0,))
 
 
@@ -84,14 +84,12 @@ def rot90(input: Tensor, k: int = 1, dims: Any = (0, 1)) -> Tensor:
     """
     k, ndim = integer(k, "k"), input._array.ndim
     if len(dims) != 2:
-        raise RuntimeError(explain(f"expected total rotation dims == 2, but got dims = {len(dims)}"))
+        raise runtime_error(f"expected total rotation dims == 2, but got dims = {len(dims)}")
     if ndim < 2:
-        raise RuntimeError(explain(f"expected total dims >= 2, but got total dims = {ndim}"))
+        raise runtime_error(f"expected total dims >= 2, but got total dims = {ndim}")
     first, second = wrap(dims[0], ndim), wrap(dims[1], ndim)
     if first == second:
-        raise RuntimeError(
-            explain(f"expected rotation dims to be different, but got dim0 = {dims[0]} and dim1 = {dims[1]}")
-        )
+        raise runtime_error(f"expected rotation dims to be different, but got dim0 = {dims[0]} and dim1 = {dims[1]}")
     if k % 4 == 0:
         return called(s.laid_out(input, tuple(range(ndim))), "Rot90Backward0")
     if k % 4 == 2:
@@ -112,13 +110,11 @@ def constant_pad_nd(input: Tensor, pad: Any, value: Any = 0) -> Tensor:
     """
     amounts, ndim = tuple([integer(n, "pad") for n in pad]), input._array.ndim
     if len(amounts) % 2:
-        raise RuntimeError(explain(f"Length of pad must be even but instead it equals {len(amounts)}"))
+        raise runtime_error(f"Length of pad must be even but instead it equals {len(amounts)}")
     if len(amounts) > 2 * ndim:
-        raise RuntimeError(
-            explain(
-                "Length of pad should be no more than twice the number of dimensions of the input. Pad length is "
-                f"{len(amounts)} while the input has {ndim} dimensions."
-            )
+        raise runtime_error(
+            "Length of pad should be no more than twice the number of dimensions of the input. Pad length is "
+            f"{len(amounts)} while the input has {ndim} dimensions."
         )
     pairs = list(zip(amounts[::2], amounts[1::2]))[::-1]
     return constant_pad(input, ((0, 0),) * (ndim - len(pairs)) + tuple(pairs), value)
@@ -134,11 +130,9 @@ def broadcast_shapes(*shapes: Any) -> Any:
     try:
         found = np.broadcast_shapes(*[sizes(shape) for shape in shapes])
     except ValueError:
-        raise RuntimeError(
-            explain(
-                "Shape mismatch: objects cannot be broadcast to a single shape",
-                "make sizes equal, or 1, counted from the last dimension",
-                shapes=shapes,
-            )
+        raise runtime_error(
+            "Shape mismatch: objects cannot be broadcast to a single shape",
+            "make sizes equal, or 1, counted from the last dimension",
+            shapes=shapes,
         ) from None
     return Size(found)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from rushlight.base.errors import explain, warn
+from rushlight.base.errors import runtime_error, warn
 from rushlight.core.build import composite
 from rushlight.core.results import into
 from rushlight.core.tensor import Tensor, created, from_array
@@ -59,7 +59,7 @@ def joining(names: str, bring: Callable[[Tensor], Tensor], dim: int, says: str) 
 
     def join(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
         if not len(several(tensors, name)):
-            raise RuntimeError(explain(f"{name} expects a non-empty TensorList"))
+            raise runtime_error(f"{name} expects a non-empty TensorList")
         ts = [bring(t) for t in tensors]
         made = s.cat(ts, min(dim, ts[0]._array.ndim - 1))
         return made if out is None else into(out, made, *tensors)
@@ -93,12 +93,10 @@ def block_diag(*tensors: Tensor) -> Tensor:
     """
     for i, t in enumerate(tensors):
         if t._array.ndim > 2:
-            raise RuntimeError(
-                explain(
-                    f"torch.block_diag: Input tensors must have 2 or fewer dimensions. Input {i} has {t._array.ndim} "
-                    "dimensions",
-                    "reshape it to a matrix",
-                )
+            raise runtime_error(
+                f"torch.block_diag: Input tensors must have 2 or fewer dimensions. Input {i} has {t._array.ndim} "
+                "dimensions",
+                "reshape it to a matrix",
             )
     if not tensors:
         return created(from_array(np.zeros((1, 0), np.float32)))
@@ -142,21 +140,18 @@ def meshgrid(*tensors: Tensor | Sequence[Tensor], indexing: str | None = None) -
 def check_axes(ts: Sequence[Tensor], indexing: str | None) -> None:
     """RuntimeError unless the tensors can be the axes of a grid."""
     if not len(ts):
-        raise RuntimeError(explain("meshgrid expects a non-empty TensorList"))
+        raise runtime_error("meshgrid expects a non-empty TensorList")
     if any(t._array.ndim > 1 for t in ts):
         bad = next(t for t in ts if t._array.ndim > 1)
-        raise RuntimeError(
-            explain(
-                f"torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got: {list(bad.shape)}",
-                "flatten() it",
-            )
+        raise runtime_error(
+            f"torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got: {list(bad.shape)}", "flatten() it"
         )
     if any(t.dtype is not ts[0].dtype for t in ts):
-        raise RuntimeError(explain("torch.meshgrid expects all tensors to have the same dtype"))
+        raise runtime_error("torch.meshgrid expects all tensors to have the same dtype")
     if indexing is None:
         warn("torch.meshgrid: in an upcoming release, it will be required to pass the indexing argument.")
     elif indexing not in ("ij", "xy"):
-        raise RuntimeError(explain(f'torch.meshgrid: indexing must be one of "xy" or "ij", but received: {indexing}'))
+        raise runtime_error(f'torch.meshgrid: indexing must be one of "xy" or "ij", but received: {indexing}')
 
 
 @composite(tensor=False)
@@ -171,8 +166,8 @@ def cartesian_prod(*tensors: Tensor) -> Tensor:
     """
     for t in tensors:
         if t._array.ndim != 1:
-            raise RuntimeError(
-                explain(f"Expect a 1D vector, but got shape {list(t.shape)}", "flatten() it", op="cartesian_prod")
+            raise runtime_error(
+                f"Expect a 1D vector, but got shape {list(t.shape)}", "flatten() it", op="cartesian_prod"
             )
     if len(tensors) == 1:
         return tensors[0]
@@ -190,11 +185,9 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
             [2, 3]])
     """
     if input._array.ndim != 1:
-        raise RuntimeError(
-            explain(f"Expect a 1D vector, but got shape {list(input.shape)}", "flatten() it", op="combinations")
-        )
+        raise runtime_error(f"Expect a 1D vector, but got shape {list(input.shape)}", "flatten() it", op="combinations")
     if r < 0:
-        raise RuntimeError(explain(f"Expect a non-negative number, but got {r}", op="combinations"))
+        raise runtime_error(f"Expect a non-negative number, but got {r}", op="combinations")
     if r == 0:
         return empty(input, 0)
     take = itertools.combinations_with_replacement if with_replacement else itertools.combinations

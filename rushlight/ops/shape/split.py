@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from rushlight.base.errors import explain
+from rushlight.base.errors import runtime_error, type_error
 from rushlight.core.arguments import integers, wrap
 from rushlight.core.build import composite
 from rushlight.core.tensor import Tensor
@@ -36,11 +36,9 @@ def tensor_split(
     """
     where = next((v for v in (indices_or_sections, indices, sections) if v is not None), None)
     if where is None:
-        raise TypeError(explain("tensor_split() missing 1 required positional argument: 'indices_or_sections'"))
+        raise type_error("tensor_split() missing 1 required positional argument: 'indices_or_sections'")
     if not input._array.ndim:
-        raise RuntimeError(
-            explain("tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims")
-        )
+        raise runtime_error("tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims")
     dim = wrap(dim, input._array.ndim)
     n = input._array.shape[dim]
     if isinstance(where, Tensor):
@@ -48,7 +46,7 @@ def tensor_split(
     if hasattr(where, "__index__"):
         k = where.__index__()
         if k <= 0:
-            raise RuntimeError(explain(f"number of sections must be larger than 0, got {k}", op="tensor_split"))
+            raise runtime_error(f"number of sections must be larger than 0, got {k}", op="tensor_split")
         return between(input, [i * (n // k) + min(i, n % k) for i in range(k + 1)], dim)
     return between_indices(input, integers(where, "indices"), dim)
 
@@ -63,11 +61,9 @@ def between_indices(input: Tensor, indices: tuple[int, ...], dim: int) -> tuple[
 def plain_places(t: Tensor) -> Any:
     """Sections or indices given as a tensor, as Python numbers."""
     if t._array.dtype != np.int64 or t._array.ndim > 1:
-        raise RuntimeError(
-            explain(
-                "tensor_split expected tensor_indices_or_sections to be a zero-dimensional or one-dimensional long "
-                f"tensor, but got {t.dtype} with {t._array.ndim} dims"
-            )
+        raise runtime_error(
+            "tensor_split expected tensor_indices_or_sections to be a zero-dimensional or one-dimensional long "
+            f"tensor, but got {t.dtype} with {t._array.ndim} dims"
         )
     return t.tolist()
 
@@ -81,29 +77,23 @@ def splitting(name: str, least: int, dim_of: Callable[[int], int], says: str, sh
         where = next((v for v in (indices_or_sections, indices, sections) if v is not None), None)
         ndim = input._array.ndim
         if ndim < least:
-            raise RuntimeError(
-                explain(
-                    f"torch.{name} requires a tensor with at least {least} dimension, but got a tensor with {ndim} "
-                    "dimensions!",
-                    "reshape it",
-                )
+            raise runtime_error(
+                f"torch.{name} requires a tensor with at least {least} dimension, but got a tensor with {ndim} "
+                "dimensions!",
+                "reshape it",
             )
         if isinstance(where, str) or where is None:
-            raise TypeError(
-                explain(
-                    f"{name}() received an invalid combination of arguments. It takes the number of parts, an int, or "
-                    f"a tuple of ints, not {type(where).__name__}"
-                )
+            raise type_error(
+                f"{name}() received an invalid combination of arguments. It takes the number of parts, an int, or "
+                f"a tuple of ints, not {type(where).__name__}"
             )
         dim = dim_of(ndim)
         n = input._array.shape[dim]
         if hasattr(where, "__index__") and (not where.__index__() or n % where.__index__()):
-            raise RuntimeError(
-                explain(
-                    f"torch.{name} attempted to split along dimension {dim}, but the size of the dimension {n} is not "
-                    f"divisible by the split_size {where}!",
-                    "tensor_split() accepts any number of parts",
-                )
+            raise runtime_error(
+                f"torch.{name} attempted to split along dimension {dim}, but the size of the dimension {n} is not "
+                f"divisible by the split_size {where}!",
+                "tensor_split() accepts any number of parts",
             )
         return tensor_split(input, where, dim)
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from rushlight.base.errors import explain
+from rushlight.base.errors import not_implemented_error, runtime_error
 from rushlight.base.memory_format import contiguous_format
 from rushlight.core.build import composite
 from rushlight.core.results import into
@@ -30,7 +30,7 @@ def expand(input: Tensor, size: Any, *, implicit: bool = False) -> Tensor:
 def slice_of(input: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> Tensor:
     """The elements from start to end along `dim`, every `step`: a view."""
     if step <= 0:
-        raise RuntimeError(explain("slice step must be positive"))
+        raise runtime_error("slice step must be positive")
     return s.getitem(
         input, (slice(None),) * view_functions.wrap(dim, input._array.ndim) + (slice(start, end, step), ...)
     )
@@ -81,12 +81,10 @@ def same_memory(input: Tensor) -> Tensor:
     """A copy whose strides mean the same as in the input's memory. NotImplementedError if the memory has gaps."""
     made = clone(input)
     if made.stride() != input.stride() or input.storage_offset():
-        raise NotImplementedError(
-            explain(
-                "as_strided_scatter(): the input's memory must have no gaps",
-                "call contiguous(), and use the strides of the result",
-                strides=input.stride(),
-            )
+        raise not_implemented_error(
+            "as_strided_scatter(): the input's memory must have no gaps",
+            "call contiguous(), and use the strides of the result",
+            strides=input.stride(),
         )
     return made
 
@@ -99,12 +97,10 @@ def scattered(view: Callable, name: str) -> Callable:
         made = copy(input)
         region = view(made, *args, **kwargs)
         if region._array.shape != src._array.shape:
-            raise RuntimeError(
-                explain(
-                    f"expected src to have a size equal to the slice of self. src size = {list(src.shape)}, slice "
-                    f"size = {list(region.shape)}",
-                    op=name,
-                )
+            raise runtime_error(
+                f"expected src to have a size equal to the slice of self. src size = {list(src.shape)}, slice "
+                f"size = {list(region.shape)}",
+                op=name,
             )
         copy_(region, src)
         return made if out is None else into(out, made)

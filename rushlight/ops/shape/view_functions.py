@@ -9,7 +9,7 @@ from weakref import ref
 import numpy as np
 
 from rushlight.base import dtypes
-from rushlight.base.errors import explain
+from rushlight.base.errors import index_error, runtime_error, type_error, value_error
 from rushlight.base.intp import as_intp
 from rushlight.core.arguments import integer, integers, listed, op_errors, sizes, wrap
 from rushlight.core.build import composite
@@ -25,20 +25,16 @@ from rushlight.ops.tensor.node_names import called
 def several(tensors: Any, name: str) -> Any:
     """The argument if it is a list or tuple of tensors. TypeError for anything else."""
     if isinstance(tensors, Tensor):
-        raise TypeError(
-            explain(
-                f"{name}(): argument 'tensors' (position 1) must be tuple of Tensors, not Tensor",
-                "give a list, or use unbind()",
-            )
+        raise type_error(
+            f"{name}(): argument 'tensors' (position 1) must be tuple of Tensors, not Tensor",
+            "give a list, or use unbind()",
         )
     for i, t in enumerate(tensors):
         if not isinstance(t, Tensor):
             what = "None" if t is None else type(t).__name__
-            raise TypeError(
-                explain(
-                    f"{name}(): expected Tensor as element {i} in argument 0, but got {what}",
-                    "make it a tensor: torch.tensor(...)",
-                )
+            raise type_error(
+                f"{name}(): expected Tensor as element {i} in argument 0, but got {what}",
+                "make it a tensor: torch.tensor(...)",
             )
     return tensors
 
@@ -55,7 +51,7 @@ def cat(tensors: Sequence[Tensor], dim: int = 0, *, out: Tensor | None = None) -
             [0., 0.]])
     """
     if not len(several(tensors, "cat")):
-        raise ValueError(explain("cat(): expected a non-empty list of Tensors"))
+        raise value_error("cat(): expected a non-empty list of Tensors")
     made = s.cat(tensors, dim)
     return made if out is None else into(out, made, *tensors)
 
@@ -69,7 +65,7 @@ def stack(tensors: Sequence[Tensor], dim: int = 0, *, out: Tensor | None = None)
             [2, 4]])
     """
     if not len(several(tensors, "stack")):
-        raise RuntimeError(explain("stack expects a non-empty TensorList"))
+        raise runtime_error("stack expects a non-empty TensorList")
     return s.stack(tensors, dim, out=out)
 
 
@@ -103,7 +99,7 @@ def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
     (tensor([1, 3]), tensor([2, 4]))
     """
     if not input._array.ndim:
-        raise IndexError(explain(f"Dimension specified as {dim} but tensor has no dimensions", "reshape(1) it first"))
+        raise index_error(f"Dimension specified as {dim} but tensor has no dimensions", "reshape(1) it first")
     dim = wrap(dim, input._array.ndim)
     lead = (slice(None),) * dim
     return pieces(s.unbind(input, dim), input, [(*lead, i, ...) for i in range(input._array.shape[dim])])
@@ -154,7 +150,7 @@ def split_lengths(n: int, size_or_sizes: Any) -> tuple[int, ...]:
         return sizes(size_or_sizes)
     step = integer(size_or_sizes, "split_size")
     if step < 0 or (step == 0 and n):
-        raise RuntimeError(explain(f"split expects split_size be non-negative, but got split_size={step}"))
+        raise runtime_error(f"split expects split_size be non-negative, but got split_size={step}")
     return tuple([min(step, n - i) for i in range(0, n, step)]) if n else (0,)
 
 
@@ -162,7 +158,7 @@ def chunk_lengths(n: int, chunks: int) -> tuple[int, ...]:
     """How long the parts are into which `chunk` takes a dimension of length n."""
     chunks = integer(chunks, "chunks")
     if chunks <= 0:
-        raise RuntimeError(explain("chunk expects `chunks` to be greater than 0, got: " + str(chunks)))
+        raise runtime_error("chunk expects `chunks` to be greater than 0, got: " + str(chunks))
     return split_lengths(n, max(-(-n // chunks), 1) if n else [0] * chunks)
 
 
@@ -197,13 +193,10 @@ def seen_as(input: Tensor, dtype: dtypes.dtype) -> Tensor:
     a = input._array
     what = unlike(input, dtype.itemsize // a.itemsize) if dtype.itemsize != a.itemsize else None
     if what is not None:
-        raise RuntimeError(
-            explain(
-                f"{what[0]} to view {input.dtype.scalar_type} as {dtype.scalar_type} (different element "
-                f"sizes){what[1]}",
-                "use .to(dtype) to convert the numbers",
-                shape=list(a.shape),
-            )
+        raise runtime_error(
+            f"{what[0]} to view {input.dtype.scalar_type} as {dtype.scalar_type} (different element sizes){what[1]}",
+            "use .to(dtype) to convert the numbers",
+            shape=list(a.shape),
         )
     t = from_array(a.view(dtype.numpy))
     register(t, input, seen_as, (dtype,))
@@ -239,7 +232,7 @@ def narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
     """
     if isinstance(start, Tensor):
         if start._array.ndim or start._array.dtype.kind not in "iu":
-            raise RuntimeError(explain("start must be an 0-dim integral Tensor.", "give an int"))
+            raise runtime_error("start must be an 0-dim integral Tensor.", "give an int")
         start = start.item()
     return s.narrow(input, dim, start, length)
 
@@ -277,12 +270,10 @@ def as_subclass(self: Tensor, cls: type) -> Any:
     """The same memory, in the graph, as a tensor of a class of the user's, which functions keep
     (ops/tensor/torch_function.py)."""
     if not issubclass(cls, Tensor):
-        raise TypeError(
-            explain(
-                "Creating a Tensor subclass from a class that does not inherit from Tensor is not possible. Make sure "
-                "your class inherits from Tensor.",
-                cls=cls,
-            )
+        raise type_error(
+            "Creating a Tensor subclass from a class that does not inherit from Tensor is not possible. Make sure "
+            "your class inherits from Tensor.",
+            cls=cls,
         )
     made = alias(self)
     made.__class__ = cls
@@ -346,7 +337,7 @@ def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
     try:
         shape = np.broadcast_shapes(*(t._array.shape for t in ts))
     except ValueError:
-        raise RuntimeError(explain(op_errors().mismatch(ts), "make them equal, or 1", op="broadcast_tensors")) from None
+        raise runtime_error(op_errors().mismatch(ts), "make them equal, or 1", op="broadcast_tensors") from None
     return tuple(t if t._array.shape == shape else s.expand(t, shape) for t in ts)
 
 
@@ -364,16 +355,14 @@ def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
         return s.permute(input, tuple(order))
     given = [listed(d) for d in (source, destination)]
     if len(given[0]) != len(given[1]):
-        raise RuntimeError(
-            explain(
-                f"movedim: Invalid source or destination dims: source ({list(given[0])} dims) should contain the same "
-                f"number of dims as destination ({list(given[1])} dims)"
-            )
+        raise runtime_error(
+            f"movedim: Invalid source or destination dims: source ({list(given[0])} dims) should contain the same "
+            f"number of dims as destination ({list(given[1])} dims)"
         )
     a, b = (tuple([wrap(d, n) for d in dims]) for dims in given)
     for name, dims, found in zip(("source", "destination"), given, (a, b)):
         if len(set(found)) < len(found):
-            raise RuntimeError(explain(f"movedim: repeated dim in `{name}` ({list(dims)})"))
+            raise runtime_error(f"movedim: repeated dim in `{name}` ({list(dims)})")
     if not n:
         return s.permute(input, ())
     rest = iter(d for d in range(n) if d not in a)
@@ -402,7 +391,7 @@ def repeat_interleave(
     if output_size is not None:
         integer(output_size, "output_size")
     if isinstance(repeats, Tensor) and repeats._array.dtype.char not in "ilq":
-        raise RuntimeError(explain("repeats has to be Long or Int tensor", "repeats.long()"))
+        raise runtime_error("repeats has to be Long or Int tensor", "repeats.long()")
     if not isinstance(repeats, (Tensor, list, tuple)):
         integer(repeats, "repeats")
     from_all = dim is None
@@ -410,15 +399,13 @@ def repeat_interleave(
     d = 0 if from_all else wrap(dim, input._array.ndim)
     times = np.asarray(repeats)  # reading a tensor's values is reported to a watcher
     if times.ndim and times.shape[0] not in (1, x._array.shape[d]):
-        raise RuntimeError(
-            explain(
-                f"repeats must have the same size as input along dim, but got repeats.size(0) = {times.shape[0]} and "
-                f"input.size({d}) = {x._array.shape[d]}",
-                "pass one number, or one for each element",
-            )
+        raise runtime_error(
+            f"repeats must have the same size as input along dim, but got repeats.size(0) = {times.shape[0]} and "
+            f"input.size({d}) = {x._array.shape[d]}",
+            "pass one number, or one for each element",
         )
     if times.size and times.min() < 0:
-        raise RuntimeError(explain("Repeats must be non-negative", f"the least is {times.min()}"))
+        raise runtime_error("Repeats must be non-negative", f"the least is {times.min()}")
     if not times.ndim and not isinstance(repeats, Tensor):
         shape = (*x._array.shape[: d + 1], int(times), *x._array.shape[d + 1 :])
         whole = (*shape[:d], shape[d] * shape[d + 1], *shape[d + 2 :])
@@ -449,14 +436,14 @@ def roll(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:
     """
     moves = integers(shifts, "shifts")
     if not moves:
-        raise RuntimeError(explain("`shifts` required"))
+        raise runtime_error("`shifts` required")
     if dims is None or dims == ():
         if len(moves) > 1:
-            raise RuntimeError(explain(f"shifts and dimensions must align. shifts: {len(moves)}, dims:0"))
+            raise runtime_error(f"shifts and dimensions must align. shifts: {len(moves)}, dims:0")
         return called(released(s.reshape(roll(s.flatten(input), shifts, 0), input._array.shape)), "RollBackward0")
     along = listed(dims)
     if len(along) != len(moves):
-        raise RuntimeError(explain(f"shifts and dimensions must align. shifts: {len(moves)}, dims:{len(along)}"))
+        raise runtime_error(f"shifts and dimensions must align. shifts: {len(moves)}, dims:{len(along)}")
     if not input._array.ndim:
-        raise IndexError(explain(f"Dimension specified as {along[0]} but tensor has no dimensions"))
+        raise index_error(f"Dimension specified as {along[0]} but tensor has no dimensions")
     return s.rolled(input, moves, tuple([wrap(d, input._array.ndim) for d in along]))

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from rushlight.base import dtypes
-from rushlight.base.errors import describe, explain
+from rushlight.base.errors import describe, index_error, runtime_error, type_error
 from rushlight.core.arguments import listed, wrap, wrap_all
 from rushlight.core.build import composite
 from rushlight.core.results import into
@@ -56,7 +56,7 @@ def resized(x: Tensor, dims: Dims, lengths: Lengths) -> Tensor:
 
 def counted(n: int) -> int:
     if n < 1:
-        raise RuntimeError(explain(f"Invalid number of data points ({n}) specified", "give a length of at least 1"))
+        raise runtime_error(f"Invalid number of data points ({n}) specified", "give a length of at least 1")
     return n
 
 
@@ -70,42 +70,34 @@ def power_of(norm: str | None, forward: bool) -> float:
     try:
         return POWERS[forward]["backward" if norm is None else norm]
     except KeyError:
-        raise RuntimeError(
-            explain(f'Invalid normalization mode: "{norm}"', 'give "backward", "ortho" or "forward"')
-        ) from None
+        raise runtime_error(f'Invalid normalization mode: "{norm}"', 'give "backward", "ortho" or "forward"') from None
 
 
 def transform(name: str, kind: Callable, forward: bool, input: Any, s: Any, dim: Any, norm: Any, out: Any) -> Tensor:
     """One of the transforms, with `s` and `dim` as sequences or None."""
     if not isinstance(input, Tensor):
-        raise TypeError(
-            explain(
-                f"fft_{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}",
-                "make it a tensor: torch.tensor(...)",
-            )
+        raise type_error(
+            f"fft_{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}",
+            "make it a tensor: torch.tensor(...)",
         )
     if kind is real_to_complex and input.dtype.is_complex:
-        raise RuntimeError(
-            explain(
-                f"{name} expects a real{'-valued' if name[-1] in '2n' else ''} input tensor, but got "
-                f"{input.dtype.scalar_type}",
-                f"take {name.replace('r', '').replace('h', '')}, or the real part: x.real",
-                input=describe(input),
-            )
+        raise runtime_error(
+            f"{name} expects a real{'-valued' if name[-1] in '2n' else ''} input tensor, but got "
+            f"{input.dtype.scalar_type}",
+            f"take {name.replace('r', '').replace('h', '')}, or the real part: x.real",
+            input=describe(input),
         )
     dims, lengths = sides(input, s, dim)
     if kind is not complex_to_complex and not dims:
-        raise RuntimeError(explain(f"{name} must transform at least one axis", "pass dim", input=describe(input)))
+        raise runtime_error(f"{name} must transform at least one axis", "pass dim", input=describe(input))
     if input.dtype.category < dtypes.FLOATING:
         input = to(input, dtypes.get_default_dtype())
     made = kind(input, dims, lengths, forward, power_of(norm, forward))
     if out is not None and out.dtype.is_complex is not made.dtype.is_complex:
-        raise RuntimeError(
-            explain(
-                f"{name} expects a {'complex' if made.dtype.is_complex else 'floating point'} output tensor, but got "
-                f"{out.dtype.scalar_type}",
-                f"give an out= of dtype {made.dtype}",
-            )
+        raise runtime_error(
+            f"{name} expects a {'complex' if made.dtype.is_complex else 'floating point'} output tensor, but got "
+            f"{out.dtype.scalar_type}",
+            f"give an out= of dtype {made.dtype}",
         )
     return made if out is None else into(out, made)
 
@@ -116,17 +108,14 @@ def sides(input: Tensor, s: Any, dim: Any) -> tuple[Dims, Lengths]:
     s = s if s is None or isinstance(s, (tuple, list)) else (s,)
     if dim is None:
         if s is not None and len(s) > ndim:
-            raise RuntimeError(
-                explain(
-                    f"Got shape with {len(s)} values but input tensor only has {ndim} dimensions.",
-                    input=describe(input),
-                )
+            raise runtime_error(
+                f"Got shape with {len(s)} values but input tensor only has {ndim} dimensions.", input=describe(input)
             )
         dims = tuple(range(0 if s is None else ndim - len(s), ndim))
     else:
         dims = distinct(dim, ndim)
     if s is not None and len(s) != len(dims):
-        raise RuntimeError(explain("When given, dim and shape arguments must have the same length", s=s, dim=dim))
+        raise runtime_error("When given, dim and shape arguments must have the same length", s=s, dim=dim)
     return dims, [None if n == -1 else index(n) for n in s] if s is not None else [None] * len(dims)
 
 
@@ -134,10 +123,10 @@ def distinct(dim: Any, ndim: int) -> Dims:
     """Dimensions counted from the front; each there, and named once."""
     dims = listed(dim)
     if dims and not ndim:
-        raise IndexError(explain(f"Dimension specified as {dims[0]} but tensor has no dimensions", "omit dim"))
+        raise index_error(f"Dimension specified as {dims[0]} but tensor has no dimensions", "omit dim")
     found = tuple([wrap(d, ndim) for d in dims])
     if len(set(found)) < len(found):
-        raise RuntimeError(explain("FFT dims must be unique", "name each dimension once", dim=dims))
+        raise runtime_error("FFT dims must be unique", "name each dimension once", dim=dims)
     return found
 
 
@@ -252,9 +241,9 @@ def frequencies(
 ) -> Tensor:
     kind = dtypes.or_default(dtype)
     if kind.category < dtypes.FLOATING:
-        raise RuntimeError(explain(f"{name} requires a floating point or complex dtype", dtype=kind))
+        raise runtime_error(f"{name} requires a floating point or complex dtype", dtype=kind)
     if index(n) < 0:
-        raise RuntimeError(explain(f"Trying to create tensor with negative dimension {n}: [{n}]"))
+        raise runtime_error(f"Trying to create tensor with negative dimension {n}: [{n}]")
     return made(whole(index(n)) / np.float64(d * n), kind, requires_grad, device, out)
 
 
@@ -323,5 +312,5 @@ def shifted(input: Tensor, dim: Any, by: Callable[[int], int]) -> Tensor:
     ndim = input._array.ndim
     dims = wrap_all(range(ndim) if dim is None else dim, ndim)
     if not dims:
-        raise RuntimeError(explain("`shifts` required", "shift along a dimension", input=describe(input)))
+        raise runtime_error("`shifts` required", "shift along a dimension", input=describe(input))
     return roll(input, [by(input._array.shape[d]) for d in dims], dims)

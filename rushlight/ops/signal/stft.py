@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from rushlight.base import dtypes
-from rushlight.base.errors import describe, explain, warn, warn_once
+from rushlight.base.errors import describe, not_implemented_error, runtime_error, warn, warn_once
 from rushlight.core.arguments import holds
 from rushlight.core.build import composite
 from rushlight.core.tensor import Tensor, created, from_array
@@ -25,7 +25,7 @@ MODES = {"reflect": "reflect", "replicate": "edge", "circular": "wrap"}
 
 
 def expected(what: str, op: str, input: Tensor, **facts: Any) -> RuntimeError:
-    return RuntimeError(explain(f"{op}: expected {what}", input=describe(input), **facts))
+    return runtime_error(f"{op}: expected {what}", input=describe(input), **facts)
 
 
 def weights(op: str, input: Tensor, window: Tensor | None, n_fft: int, win_length: int) -> Tensor | None:
@@ -67,14 +67,12 @@ def extended(signal: Tensor, n: int, mode: str) -> Tensor:
     if mode == "constant":
         return constant_pad(signal, ((0, 0), (n, n)), 0)
     if mode not in MODES:
-        raise NotImplementedError(explain(f"Unrecognised padding mode {mode}", f"one of constant, {', '.join(MODES)}"))
+        raise not_implemented_error(f"Unrecognised padding mode {mode}", f"one of constant, {', '.join(MODES)}")
     if length == 0 or n > length - (mode == "reflect") and mode != "replicate":
-        raise RuntimeError(
-            explain(
-                f"stft: Padding size should be less than the corresponding input dimension, but got: padding ({n}, "
-                f"{n}) at dimension 2 of input {[1, *signal._array.shape]}",
-                "take a longer signal, a smaller n_fft, or center=False",
-            )
+        raise runtime_error(
+            f"stft: Padding size should be less than the corresponding input dimension, but got: padding ({n}, "
+            f"{n}) at dimension 2 of input {[1, *signal._array.shape]}",
+            "take a longer signal, a smaller n_fft, or center=False",
         )
     places = np.pad(np.arange(length), n, mode=MODES[mode])  # type: ignore[call-overload]
     return index_select(signal, 1, created(from_array(places)))
@@ -140,22 +138,20 @@ def stft(
 
 def check_stft(input: Tensor, return_complex: Any, is_complex: bool, onesided: Any, center: bool, align: Any) -> None:
     if return_complex is None and not is_complex:
-        raise RuntimeError(
-            explain(
-                "stft requires the return_complex parameter be given for real inputs, and will further require that "
-                "return_complex=True in a future PyTorch release.",
-                "return_complex=True",
-                input=describe(input),
-            )
+        raise runtime_error(
+            "stft requires the return_complex parameter be given for real inputs, and will further require that "
+            "return_complex=True in a future PyTorch release.",
+            "return_complex=True",
+            input=describe(input),
         )
     if input.dtype.category < dtypes.FLOATING:
         raise expected("a tensor of floating point or complex values", "stft", input)
     if not 1 <= input._array.ndim <= 2:
         raise expected("a 1D or 2D tensor", "stft", input)
     if onesided and is_complex:
-        raise RuntimeError(explain("Cannot have onesided output if window or input is complex", "onesided=False"))
+        raise runtime_error("Cannot have onesided output if window or input is complex", "onesided=False")
     if center and align is not None:
-        raise RuntimeError(explain("stft align_to_window should only be set when center = false"))
+        raise runtime_error("stft align_to_window should only be set when center = false")
 
 
 @composite(looks=True)
@@ -210,12 +206,10 @@ def middle(signal: Tensor, covered: Tensor, start: int, length: int | None, inpu
     n = max(min(stop, total) - start, 0)
     signal, covered = s.narrow(signal, 1, start, n), s.narrow(covered, 1, start, n)
     if not n or not holds(abs(covered) > 1e-11):
-        raise RuntimeError(
-            explain(
-                "istft: window overlap add min: 1: the windows leave elements uncovered",
-                "a smaller hop_length, or a window without zeros at its ends",
-                input=describe(input),
-            )
+        raise runtime_error(
+            "istft: window overlap add min: 1: the windows leave elements uncovered",
+            "a smaller hop_length, or a window without zeros at its ends",
+            input=describe(input),
         )
     signal = signal / covered
     if stop > total:
@@ -238,15 +232,13 @@ def check_istft(
 ) -> bool:
     """Whether the input holds half of the frequencies."""
     if not input.dtype.is_complex:
-        raise RuntimeError(
-            explain(
-                "istft requires a complex-valued input tensor matching the output from stft with return_complex=True.",
-                "torch.view_as_complex(x)",
-                input=describe(input),
-            )
+        raise runtime_error(
+            "istft requires a complex-valued input tensor matching the output from stft with return_complex=True.",
+            "torch.view_as_complex(x)",
+            input=describe(input),
         )
     if not input._array.size:
-        raise RuntimeError(explain("istft: input tensor cannot be empty.", input=describe(input)))
+        raise runtime_error("istft: input tensor cannot be empty.", input=describe(input))
     if not 2 <= input._array.ndim <= 3:
         raise expected("a tensor with 2 or 3 dimensions", "istft", input)
     found = input._array.shape[-2]
@@ -264,7 +256,7 @@ def check_istft(
             f"0 < hop_length <= win_length, but got hop_length={hop_length}", "istft", input, win_length=win_length
         )
     if return_complex and half:
-        raise RuntimeError(explain("Cannot have onesided output if window or input is complex", "onesided=False"))
+        raise runtime_error("Cannot have onesided output if window or input is complex", "onesided=False")
     if not return_complex and window is not None and window.dtype.is_complex:
-        raise RuntimeError(explain("Complex windows are incompatible with return_complex=False", "return_complex=True"))
+        raise runtime_error("Complex windows are incompatible with return_complex=False", "return_complex=True")
     return half

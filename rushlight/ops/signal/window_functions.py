@@ -12,7 +12,7 @@ import numpy as np
 from numpy import ndarray
 
 from rushlight.base import dtypes
-from rushlight.base.errors import explain, overflow
+from rushlight.base.errors import overflow, runtime_error
 from rushlight.core.build import composite
 from rushlight.core.tensor import Tensor
 from rushlight.creation.factories import made
@@ -51,9 +51,9 @@ def window(
     """One of the package's windows, periodic by default."""
     n, kind = index(n), dtypes.or_default(dtype)
     if not kind.is_floating_point:
-        raise RuntimeError(explain(f"{name} expects floating point dtypes, got: {kind}"))
+        raise runtime_error(f"{name} expects floating point dtypes, got: {kind}")
     if n < 0:
-        raise RuntimeError(explain(f"{name} requires non-negative window_length, got window_length={n}"))
+        raise runtime_error(f"{name} requires non-negative window_length, got window_length={n}")
     if n >= 1 << 63:  # NumPy's arange has no elements then
         raise overflow(name)
     return made(sampled(formula, n, not periodic), kind, requires_grad, device)

@@ -10,7 +10,7 @@ import numpy as np
 
 from rushlight.base import dtypes
 from rushlight.base.device import placed
-from rushlight.base.errors import NoCuda, describe, explain, suggesting, warn_once
+from rushlight.base.errors import NoCuda, describe, explain, runtime_error, suggesting, type_error, warn_once
 from rushlight.base.memory_format import contiguous_format, lies_so, memory_format, order_of, preserve_format
 from rushlight.core.build import composite, unrecorded
 from rushlight.core.results import into
@@ -34,7 +34,7 @@ def lying(input: Tensor, form: Format) -> Tensor:
 def check_format(form: Any) -> None:
     """TypeError unless the argument is a memory format."""
     if not isinstance(form, memory_format):
-        raise TypeError(explain(f"argument 'memory_format' must be torch.memory_format, not {describe(form)}"))
+        raise type_error(f"argument 'memory_format' must be torch.memory_format, not {describe(form)}")
 
 
 def suggesting_format(input: Tensor, form: memory_format) -> Tensor:
@@ -66,8 +66,8 @@ def contiguous(self: Tensor, memory_format: memory_format = contiguous_format) -
     if memory_format is preserve_format:
         if self._array.flags.c_contiguous:
             return self
-        raise RuntimeError(
-            explain("preserve memory format is unsupported by the contiguous operator", "contiguous() or clone()")
+        raise runtime_error(
+            "preserve memory format is unsupported by the contiguous operator", "contiguous() or clone()"
         )
     check_format(memory_format)
     return lying(self, memory_format)
@@ -104,7 +104,7 @@ def detach_(input: Tensor) -> Tensor:
     False
     """
     if input._viewing is not None:
-        raise RuntimeError(explain("Can't detach views in-place. Use detach() instead"))
+        raise runtime_error("Can't detach views in-place. Use detach() instead")
     leave(input)
     input.__dict__.pop(TANGENTS, None)
     return input
@@ -119,7 +119,7 @@ def copy_(input: Tensor, source: Any, non_blocking: bool = False) -> Tensor:
     if isinstance(source, Number):
         source = from_array(np.asarray(source))
     if not isinstance(source, Tensor):
-        raise TypeError(explain(f"copy_(): argument 'other' must be Tensor, not {type(source).__name__}"))
+        raise type_error(f"copy_(): argument 'other' must be Tensor, not {type(source).__name__}")
     if source._array.shape != input._array.shape:
         check_shape(input, source)
     if unrecorded(input, (source,)):
@@ -134,14 +134,12 @@ def one_value(value: Any, input: Tensor, name: str) -> Tensor:
     """The value to write everywhere, a number or a 0-d tensor, as a tensor."""
     if not isinstance(value, Tensor):
         if value is None or isinstance(value, str):
-            raise TypeError(explain(f"{name}(): the value must be Number, not {type(value).__name__}"))
+            raise type_error(f"{name}(): the value must be Number, not {type(value).__name__}")
         return created(from_array(dtypes.holding(value, input.dtype)))
     if value._array.ndim:
-        raise RuntimeError(
-            explain(
-                f"{name} only supports 0-dimension value tensor but got tensor with {value._array.ndim} dimensions.",
-                "pass a number, or use copy_()",
-            )
+        raise runtime_error(
+            f"{name} only supports 0-dimension value tensor but got tensor with {value._array.ndim} dimensions.",
+            "pass a number, or use copy_()",
         )
     return value
 

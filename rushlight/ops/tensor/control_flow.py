@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from rushlight.base.dtypes import bool_
-from rushlight.base.errors import explain
+from rushlight.base.errors import explain, runtime_error, type_error
 from rushlight.core.tensor import Tensor
 from rushlight.ops.tensor.torch_function import handle_torch_function, has_torch_function
 
@@ -19,21 +19,19 @@ def cond(pred: Any, true_fn: Callable, false_fn: Callable, operands: Sequence[An
     tensor([2., 2.])
     """
     if isinstance(pred, Tensor) and pred._array.size != 1:
-        raise RuntimeError(explain(f"Expected pred to be bool or single-element tensor, but got {pred}."))
+        raise runtime_error(f"Expected pred to be bool or single-element tensor, but got {pred}.")
     if not callable(true_fn) or not callable(false_fn):
-        raise RuntimeError(explain("Expect both branches to be callable."))
+        raise runtime_error("Expect both branches to be callable.")
     if not isinstance(operands, (tuple, list)):
-        raise RuntimeError(
-            explain(f"Expect operands to be a tuple of possibly nested dict/list/tuple, but got {operands}.")
-        )
+        raise runtime_error(f"Expect operands to be a tuple of possibly nested dict/list/tuple, but got {operands}.")
     return (true_fn if pred else false_fn)(*operands)
 
 
 def check_as(kind: type[Exception], cond: Any, message: Callable[[], str] | None) -> None:
     if not isinstance(cond, bool):
-        raise TypeError(explain(f"cond must be a bool, but got {type(cond)}"))
+        raise type_error(f"cond must be a bool, but got {type(cond)}")
     if message is not None and not callable(message):
-        raise TypeError(explain("message must be a callable"))
+        raise type_error("message must be a callable")
     if not cond:
         raise kind(explain(str(message()) if message is not None else "Expected cond to be True, but got False."))
 
@@ -66,8 +64,8 @@ def _check_not_implemented(cond: Any, message: Callable[[], str] | None = None) 
 def _check_tensor_all(cond: Any, message: Callable[[], str] | None = None) -> None:
     """RuntimeError with the text of `message()` unless all elements of a boolean tensor are True."""
     if not isinstance(cond, Tensor) or cond.dtype is not bool_:
-        raise TypeError(
-            explain(f"cond must be a tensor of bool, but got {cond.dtype if isinstance(cond, Tensor) else type(cond)}")
+        raise type_error(
+            f"cond must be a tensor of bool, but got {cond.dtype if isinstance(cond, Tensor) else type(cond)}"
         )
     check_as(RuntimeError, bool(cond.all()), message)
 
@@ -80,9 +78,9 @@ def _check_with(error_type: type[Exception], cond: Any, message: Callable[[], st
 def _check_tensor_all_with(error_type: type[Exception], cond: Any, message: Callable[[], str] | None = None) -> None:
     """`_check_tensor_all` with an error of another class."""
     if not isinstance(cond, Tensor):
-        raise TypeError(explain(f"cond must be a tensor, but got {type(cond)}"))
+        raise type_error(f"cond must be a tensor, but got {type(cond)}")
     if cond.dtype is not bool_:
-        raise TypeError(explain(f"cond tensor must have dtype torch.bool, but got {cond.dtype}"))
+        raise type_error(f"cond tensor must have dtype torch.bool, but got {cond.dtype}")
     check_as(error_type, bool(cond.all()), message)
 
 
@@ -101,7 +99,7 @@ def while_loop(cond_fn: Callable, body_fn: Callable, carried_inputs: Sequence[An
     (tensor(3), tensor([8.]))
     """
     if not callable(cond_fn) or not callable(body_fn):
-        raise RuntimeError(explain("Expect cond_fn and body_fn to be callable."))
+        raise runtime_error("Expect cond_fn and body_fn to be callable.")
     values = tuple(carried_inputs)
     while cond_fn(*values):
         values = tuple(body_fn(*values))

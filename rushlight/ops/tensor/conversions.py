@@ -8,7 +8,7 @@ from typing import Any
 from numpy import asarray, ndarray
 
 from rushlight.base import dtypes
-from rushlight.base.errors import explain, statement, warn_once
+from rushlight.base.errors import runtime_error, statement, type_error, value_error, warn_once
 from rushlight.core.mode import mode
 from rushlight.core.tensor import Tensor, from_array, method, noticed
 
@@ -17,12 +17,10 @@ from rushlight.core.tensor import Tensor, from_array, method, noticed
 def item(self: Tensor) -> Any:
     """The one element as a Python number. RuntimeError if there are several or none."""
     if self._array.size != 1:
-        raise RuntimeError(
-            explain(
-                f"a Tensor with {self._array.size} elements cannot be converted to Scalar",
-                "index one element, or reduce it (sum, mean) first",
-                shape=tuple(self.shape),
-            )
+        raise runtime_error(
+            f"a Tensor with {self._array.size} elements cannot be converted to Scalar",
+            "index one element, or reduce it (sum, mean) first",
+            shape=tuple(self.shape),
         )
     noticed(self)
     return self._array.item() if self._array.dtype.kind != "V" else float(self._array.reshape(()))
@@ -41,11 +39,9 @@ def numpy(self: Tensor, *, force: bool = False) -> ndarray:
 
     RuntimeError for a tensor that requires grad, except with `force=True` or under `no_grad()`."""
     if self._node is not None and not force and mode().grad:
-        raise RuntimeError(
-            explain(
-                "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.",
-                "write x.detach().numpy()",
-            )
+        raise runtime_error(
+            "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.",
+            "write x.detach().numpy()",
         )
     noticed(self)
     return self._array if isinstance(self._array, ndarray) else self._array.numpy()
@@ -112,10 +108,8 @@ def ambiguous(text: str) -> str:
 def __bool__(self: Tensor) -> bool:
     if self._array.size != 1:
         what = "no values" if self._array.size == 0 else "more than one value"
-        raise RuntimeError(
-            explain(
-                f"Boolean value of Tensor with {what} is ambiguous", ambiguous(statement()), shape=tuple(self.shape)
-            )
+        raise runtime_error(
+            f"Boolean value of Tensor with {what} is ambiguous", ambiguous(statement()), shape=tuple(self.shape)
         )
     noticed(self)
     return bool(self._array)
@@ -139,12 +133,10 @@ def __complex__(self: Tensor) -> complex:
 def number_of(self: Tensor) -> Any:
     """`item()` for Python's conversions, which raise ValueError."""
     if self._array.size != 1:
-        raise ValueError(
-            explain(
-                "only one element tensors can be converted to Python scalars",
-                "index one element, or reduce it (sum, mean) first",
-                shape=tuple(self.shape),
-            )
+        raise value_error(
+            "only one element tensors can be converted to Python scalars",
+            "index one element, or reduce it (sum, mean) first",
+            shape=tuple(self.shape),
         )
     if self._node is not None:
         warn_once(
@@ -157,5 +149,5 @@ def number_of(self: Tensor) -> Any:
 @method
 def __index__(self: Tensor) -> int:
     if self._array.size != 1 or self._array.dtype.kind not in "iub":
-        raise TypeError(explain("only integer tensors of a single element can be converted to an index"))
+        raise type_error("only integer tensors of a single element can be converted to an index")
     return int(self.item())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from rushlight.base.errors import explain
+from rushlight.base.errors import runtime_error
 from rushlight.core.build import MORE
 from rushlight.core.tensor import Tensor
 
@@ -123,13 +123,11 @@ def each(tensors: Sequence[Tensor], operands: list[Any]) -> list[list[Any]]:
     RuntimeError for an empty list and for lists of another length.
     """
     if not tensors:
-        raise RuntimeError(explain("Tensor list must have at least one tensor."))
+        raise runtime_error("Tensor list must have at least one tensor.")
     operands = [*operands[:2], *(a.tolist() if isinstance(a, Tensor) else a for a in operands[2:])]
     for a in operands:
         if isinstance(a, (list, tuple)) and len(a) != len(tensors):
-            raise RuntimeError(
-                explain(f"Tensor lists must have the same number of tensors, got {len(tensors)} and {len(a)}")
-            )
+            raise runtime_error(f"Tensor lists must have the same number of tensors, got {len(tensors)} and {len(a)}")
     return [[a[i] if isinstance(a, (list, tuple)) else a for a in operands] for i in range(len(tensors))]
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from rushlight.base import dtypes
-from rushlight.base.errors import explain, warn_once
+from rushlight.base.errors import not_implemented_error, type_error, value_error, warn_once
 from rushlight.base.size import Size
 from rushlight.core.build import MORE
 from rushlight.core.tensor import Tensor, method
@@ -50,19 +50,15 @@ class tensortype(type):
         ):
             return empty(given, dtype=cls.dtype, device=device)
         if isinstance(given, str) or not isinstance(given, (Sequence, np.ndarray)):
-            raise TypeError(
-                explain(
-                    f"new(): data must be a sequence (got {type(given).__name__})",
-                    f"torch.tensor(number, dtype={cls.dtype}) makes a tensor of one number",
-                )
+            raise type_error(
+                f"new(): data must be a sequence (got {type(given).__name__})",
+                f"torch.tensor(number, dtype={cls.dtype}) makes a tensor of one number",
             )
         return as_tensor(given, dtype=cls.dtype, device=device)
 
     def alias(cls, other: Tensor) -> Tensor:
         if other.dtype is not cls.dtype:
-            raise TypeError(
-                explain(f"expected a tensor of {cls.dtype}, but got {other.dtype}", f"x.to({cls.dtype}) converts")
-            )
+            raise type_error(f"expected a tensor of {cls.dtype}, but got {other.dtype}", f"x.to({cls.dtype}) converts")
         return alias(other)
 
     def __instancecheck__(cls, other: Any) -> bool:
@@ -106,14 +102,12 @@ def meant(dtype: Any) -> dtypes.dtype:
     if isinstance(dtype, str):
         name = dtype.removeprefix("torch.")
         if name.startswith("cuda."):
-            raise TypeError(
-                explain(
-                    f"type {dtype} not available. Torch not compiled with CUDA enabled.",
-                    f"ask torch.cuda.is_available() first, or say torch.{name[5:]}",
-                )
+            raise type_error(
+                f"type {dtype} not available. Torch not compiled with CUDA enabled.",
+                f"ask torch.cuda.is_available() first, or say torch.{name[5:]}",
             )
         if name not in TYPES:
-            raise ValueError(explain(f"invalid type: '{dtype}'", "give a dtype such as torch.float32"))
+            raise value_error(f"invalid type: '{dtype}'", "give a dtype such as torch.float32")
         return TYPES[name]
     return dtype.dtype if isinstance(dtype, tensortype) else dtypes.as_dtype(dtype)
 
@@ -163,11 +157,9 @@ def _make_wrapper_subclass(
     `__torch_function__` computes with other tensors. NotImplementedError for a class with `__torch_dispatch__`, which
     rushlight does not call."""
     if getattr(cls, "__torch_dispatch__", None) is not None:
-        raise NotImplementedError(
-            explain(
-                f"{cls.__name__} has __torch_dispatch__, which is not supported",
-                "define __torch_function__, which sees each function that is called",
-            )
+        raise not_implemented_error(
+            f"{cls.__name__} has __torch_dispatch__, which is not supported",
+            "define __torch_function__, which sees each function that is called",
         )
     return _make_subclass(cls, empty(size, dtype=dtype, device="meta"), requires_grad)
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from rushlight.base import dtypes
-from rushlight.base.errors import explain
+from rushlight.base.errors import runtime_error, type_error
 from rushlight.core.build import MORE, checked_method, unrecorded
 from rushlight.core.tensor import Tensor, created, from_array, method
 from rushlight.core.views import assign, check_shape, wrote
@@ -143,9 +143,7 @@ def typename(obj: Any) -> str:
 
 def check_unrecorded(x: Tensor, name: str) -> None:
     if x.requires_grad:
-        raise RuntimeError(
-            explain(f"Can't call {name}() on Variable that requires grad. Use var.detach().{name}() instead.")
-        )
+        raise runtime_error(f"Can't call {name}() on Variable that requires grad. Use var.detach().{name}() instead.")
 
 
 @method
@@ -180,8 +178,8 @@ def mapped(self: Tensor, others: tuple[Tensor, ...], callable: Callable, name: s
         check_unrecorded(t, name)
         check_shape(self, t, name)
         if t.dtype is not self.dtype:
-            raise TypeError(
-                explain(f"{name}: expected {self.type()} for 'other' (got {t.type()})", f"x.to({self.dtype}) converts")
+            raise type_error(
+                f"{name}: expected {self.type()} for 'other' (got {t.type()})", f"x.to({self.dtype}) converts"
             )
     rows = [np.broadcast_to(dtypes.plain(t._array), self._array.shape).ravel().tolist() for t in (self, *others)]
     return made_by(self, (callable(*row) for row in zip(*rows)), name)
@@ -192,7 +190,7 @@ def made_by(x: Tensor, values: Iterable, name: str) -> Tensor:
     found = list(values)
     for value in found:
         if not isinstance(value, (Number, Tensor)):
-            raise TypeError(explain(f"{name}(): '{type(value).__name__}' object cannot be interpreted as a number"))
+            raise type_error(f"{name}(): '{type(value).__name__}' object cannot be interpreted as a number")
     return assign(x, from_array(np.array(found, x._array.dtype).reshape(x._array.shape)), name)
 
 
@@ -208,9 +206,9 @@ def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
     """
     shape = self._array.shape
     if len(shape) < 2:
-        raise RuntimeError(explain("dimensions must larger than 1", shape=shape))
+        raise runtime_error("dimensions must larger than 1", shape=shape)
     if len(shape) > 2 and len(set(shape)) > 1:
-        raise RuntimeError(explain("all dimensions of input must be of equal length", shape=shape))
+        raise runtime_error("all dimensions of input must be of equal length", shape=shape)
     a = self._array
     if (
         a.dtype.char in "fd"
@@ -273,10 +271,8 @@ def share_memory_(self: Tensor) -> Tensor:
         from rushlight.ops.tensor import shared_memory  # multiprocessing: not in a browser
 
         if self._viewing is not None:
-            raise RuntimeError(
-                explain(
-                    "share_memory_ of a view cannot move the memory of its base", "call share_memory_() on the base"
-                )
+            raise runtime_error(
+                "share_memory_ of a view cannot move the memory of its base", "call share_memory_() on the base"
             )
         self._array = shared_memory.moved(self._array)
         shared_memory.send_by_reference(type(self))

@@ -11,7 +11,7 @@ from numpy import ndarray
 
 from rushlight.base.dependencies import scipy_part
 from rushlight.base.dtypes import get_default_dtype
-from rushlight.base.errors import explain
+from rushlight.base.errors import value_error
 from rushlight.core.tensor import Tensor, from_array
 from rushlight.ops.shape.view_functions import cat
 from rushlight.ops.tensor.random_tensors import randint
@@ -75,7 +75,7 @@ class SobolEngine:
 
     def __init__(self, dimension: int, scramble: bool = False, seed: int | None = None):
         if not 1 <= dimension <= self.MAXDIM:
-            raise ValueError(explain(f"Supported range of dimensionality for SobolEngine is [1, {self.MAXDIM}]"))
+            raise value_error(f"Supported range of dimensionality for SobolEngine is [1, {self.MAXDIM}]")
         self.dimension, self.scramble, self.seed = dimension, scramble, seed
         state, shift = directions(dimension, self.MAXBIT), np.zeros(dimension, np.int64)
         if scramble:
@@ -109,12 +109,10 @@ class SobolEngine:
         even."""
         total = self.num_generated + 2**m
         if total & total - 1:
-            raise ValueError(
-                explain(
-                    f"The balance properties of Sobol' points require n to be a power of 2. {self.num_generated} "
-                    f"points have been previously generated, then: n={self.num_generated}+2**{m}={total}. If you "
-                    "still want to do this, please use 'SobolEngine.draw()' instead."
-                )
+            raise value_error(
+                f"The balance properties of Sobol' points require n to be a power of 2. {self.num_generated} "
+                f"points have been previously generated, then: n={self.num_generated}+2**{m}={total}. If you "
+                "still want to do this, please use 'SobolEngine.draw()' instead."
             )
         return self.draw(2**m, out, dtype)
 

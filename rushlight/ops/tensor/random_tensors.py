@@ -11,7 +11,7 @@ import numpy as np
 from rushlight.base import dtypes
 from rushlight.base.device import CPU, on_meta
 from rushlight.base.dtypes import dtype as Dtype
-from rushlight.base.errors import explain, suggesting
+from rushlight.base.errors import runtime_error, suggesting, type_error
 from rushlight.base.memory_format import preserve_format
 from rushlight.core.arguments import holds, integer
 from rushlight.core.build import MORE, checked_method, unrecorded
@@ -174,9 +174,7 @@ def like(name: str, create: Callable, fill: Callable, given: str = "") -> Callab
         input: Tensor, *args: Any, dtype: Dtype | None = None, memory_format: Any = preserve_format, **options: Any
     ) -> Tensor:
         if not isinstance(input, Tensor):
-            raise TypeError(
-                explain(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
-            )
+            raise type_error(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
         level = mode().batch
         if level is not None and memory_format is preserve_format:
             made = level.drawn(input, lambda values: draw(values, *args, dtype=dtype, **options))
@@ -245,12 +243,10 @@ def normal(
         t = made(spread(mean, std, generator)._array, None, requires_grad, device, out)
         return unmoved(t, mean, std)
     if size is None:
-        raise TypeError(
-            explain(
-                f"normal() received an invalid combination of arguments - got ({type(mean).__name__}, "
-                f"{type(std).__name__})",
-                "give a size: normal(0., 1., (2, 3))",
-            )
+        raise type_error(
+            f"normal() received an invalid combination of arguments - got ({type(mean).__name__}, "
+            f"{type(std).__name__})",
+            "give a size: normal(0., 1., (2, 3))",
         )
     array = source(generator, device).normal(shape_of((size,)), float_dtype(dtype), float(mean), float(std))
     return drawn(array, None, requires_grad, device, out)
@@ -260,12 +256,12 @@ def spread(mean: Any, std: Any, generator: Generator | None) -> Tensor:
     """Normal numbers around each mean."""
     if not (holds(std >= 0) if isinstance(std, Tensor) else std >= 0):
         every = "all elements of std >= 0.0" if isinstance(std, Tensor) else f"std >= 0.0, but found std {std:g}"
-        raise RuntimeError(explain(f"normal expects {every}"))
+        raise runtime_error(f"normal expects {every}")
     tensors = [t for t in (mean, std) if isinstance(t, Tensor)]
     try:
         shape = np.broadcast_shapes(*[t._array.shape for t in tensors])
     except ValueError:
-        raise RuntimeError(explain(mismatch(tensors), "one mean and deviation for each element")) from None
+        raise runtime_error(mismatch(tensors), "one mean and deviation for each element") from None
     kind, g = tensors[0].dtype, source(generator)
     with no_grad():
         # torch then draws with this deviation, with one rounding less
@@ -312,7 +308,7 @@ def multinomial(
     tensor([1, 1, 1])
     """
     if out is not None and out.dtype is not dtypes.int64:
-        raise RuntimeError(explain(f"multinomial expects Long tensor out, got: {out.dtype.scalar_type}"))
+        raise runtime_error(f"multinomial expects Long tensor out, got: {out.dtype.scalar_type}")
     if input.is_meta:
         return input.new_zeros((*input.shape[:-1], num_samples), dtype=dtypes.int64)
     return drawn(source(generator).multinomial(input._array, num_samples, replacement), None, False, None, out)

@@ -9,7 +9,7 @@ import numpy as np
 
 from rushlight.base import dtypes
 from rushlight.base.array_memory import owner
-from rushlight.base.errors import explain, invalid_combination
+from rushlight.base.errors import invalid_combination, runtime_error
 from rushlight.base.size import in_order
 from rushlight.core.build import MORE
 from rushlight.core.mode import mode
@@ -50,9 +50,7 @@ def bytes_of(x: Tensor) -> Any:
     all_of_it = owner(x._array)
     inner_first = all_of_it.transpose(np.argsort([-step for step in all_of_it.strides], kind="stable"))
     if not inner_first.flags.c_contiguous:
-        raise RuntimeError(
-            explain(f"the memory of this tensor has gaps: shape {tuple(x.shape)}", "call contiguous() first")
-        )
+        raise runtime_error(f"the memory of this tensor has gaps: shape {tuple(x.shape)}", "call contiguous() first")
     return inner_first.reshape(-1).view(np.uint8)
 
 
@@ -94,17 +92,13 @@ def set_(
     tensor([1., 4.])
     """
     if self._node is not None and mode().grad:
-        raise RuntimeError(
-            explain("set_(): a tensor that requires grad keeps its memory", "detach() it, or use no_grad()")
-        )
+        raise runtime_error("set_(): a tensor that requires grad keeps its memory", "detach() it, or use no_grad()")
     if source is not None and not isinstance(source, (Tensor, TypedStorage, UntypedStorage)):
         raise invalid_combination("set_", (source,), {})
     if isinstance(source, (Tensor, TypedStorage)) and source.dtype is not self.dtype:
-        raise RuntimeError(
-            explain(
-                f"Could not set tensor of type {source.dtype} to a tensor of type {self.dtype}",
-                "convert it with .to(dtype)",
-            )
+        raise runtime_error(
+            f"Could not set tensor of type {source.dtype} to a tensor of type {self.dtype}",
+            "convert it with .to(dtype)",
         )
     if isinstance(source, Tensor) and size is None:
         made = source.detach()

@@ -14,7 +14,7 @@ from numpy import ndarray
 from rushlight.base import dtypes
 from rushlight.base.array_memory import owner, twin
 from rushlight.base.device import CPU
-from rushlight.base.errors import explain
+from rushlight.base.errors import index_error, runtime_error, type_error, value_error
 from rushlight.core.build import MORE
 
 # NumPy's sign for the order of bytes; "=", this machine's, for all others
@@ -73,9 +73,9 @@ class Storage:
         if isinstance(index, slice):
             return index
         if not hasattr(index, "__index__"):
-            raise RuntimeError(explain(f"can't index a {type(self)} with {type(index)}", "give an int"))
+            raise runtime_error(f"can't index a {type(self)} with {type(index)}", "give an int")
         if not -len(self) <= index < len(self):
-            raise IndexError(explain(f"index {index} out of range for storage of size {len(self)}"))
+            raise index_error(f"index {index} out of range for storage of size {len(self)}")
         return index
 
     def clone(self) -> Any:
@@ -90,7 +90,7 @@ class Storage:
     def copy_(self, source: Any, non_blocking: bool | None = None) -> Any:
         """The numbers of another storage of this size written into it, converted. Returns the storage."""
         if len(source) != len(self):
-            raise RuntimeError(explain(f"size does not match, self was {len(self)} but source was {len(source)}"))
+            raise runtime_error(f"size does not match, self was {len(self)} but source was {len(source)}")
         self.cells[...] = source.cells
         return self
 
@@ -183,12 +183,10 @@ class TypedStorage(Storage):
 
     def __init__(self, *args: Any, wrap_storage: Any = None, dtype: dtypes.dtype | None = None, device: Any = None):
         if wrap_storage is not None and (args or dtype is None):
-            raise RuntimeError(
-                explain(
-                    "TypedStorage.__init__ received an invalid combination of arguments. Expected one of (*, dtype), "
-                    "(size, *, dtype), (sequence, *, dtype), (*, wrap_storage, dtype)",
-                    "pass the dtype of the bytes, and omit the elements",
-                )
+            raise runtime_error(
+                "TypedStorage.__init__ received an invalid combination of arguments. Expected one of (*, dtype), "
+                "(size, *, dtype), (sequence, *, dtype), (*, wrap_storage, dtype)",
+                "pass the dtype of the bytes, and omit the elements",
             )
         self.dtype = dtype or dtypes.get_default_dtype()
         self.cells = (
@@ -207,9 +205,7 @@ class TypedStorage(Storage):
     def from_buffer(cls, buffer: Any, byte_order: str | None = None, count: int = -1, offset: int = 0) -> TypedStorage:
         """A copy of the bytes of another object as numbers, in the order 'native', 'little' or 'big': FloatStorage."""
         if not isinstance(getattr(cls, "dtype", None), dtypes.dtype):
-            raise RuntimeError(
-                explain("from_buffer: only supported for subclasses of TypedStorage", "use torch.FloatStorage")
-            )
+            raise runtime_error("from_buffer: only supported for subclasses of TypedStorage", "use torch.FloatStorage")
         return TypedStorage.on(read(buffer, byte_order, count, offset, cls.dtype))
 
     def untyped(self) -> UntypedStorage:
@@ -223,17 +219,15 @@ class TypedStorage(Storage):
     def from_file(cls, filename: str, shared: bool = False, size: int = 0) -> TypedStorage:
         """The first elements of a file, mapped into memory. `shared`: writes go to the file."""
         if not isinstance(getattr(cls, "dtype", None), dtypes.dtype):
-            raise RuntimeError(explain("from_file can only be called on derived classes", "use torch.FloatStorage"))
+            raise runtime_error("from_file can only be called on derived classes", "use torch.FloatStorage")
         return TypedStorage.on(in_file(filename, shared, size * cls.dtype.itemsize).view(cls.dtype.numpy))
 
     def in_dtype(self, dtype: dtypes.dtype | None) -> Any:
         if dtype not in (None, self.dtype):
-            raise RuntimeError(
-                explain(
-                    f"Expected a Storage of type {dtype.scalar_type} or an UntypedStorage, but got "
-                    f"{self.dtype.scalar_type}",
-                    "convert the storage, or give its untyped() bytes",
-                )
+            raise runtime_error(
+                f"Expected a Storage of type {dtype.scalar_type} or an UntypedStorage, but got "
+                f"{self.dtype.scalar_type}",
+                "convert the storage, or give its untyped() bytes",
             )
         return self.cells
 
@@ -247,7 +241,7 @@ class TypedStorage(Storage):
 
     def __getitem__(self, index: int) -> Any:
         if isinstance(index, slice):
-            raise RuntimeError(explain("slices are only supported in UntypedStorage.__getitem__"))
+            raise runtime_error("slices are only supported in UntypedStorage.__getitem__")
         return dtypes.plain(self.cells[self.within(index)].reshape(1))[0].item()
 
     def __eq__(self, other: object) -> bool:
@@ -290,25 +284,21 @@ def numbers(given: tuple, dtype: dtypes.dtype, kind: Any) -> ndarray:
     """The cells of a storage made from nothing, a size or a sequence."""
     data, name = given[0] if given else 0, f"torch.{kind.__name__}()"
     if len(given) > 1:
-        raise RuntimeError(
-            explain(f"{name}: a storage takes one size, or one sequence of numbers, not of {len(given)}")
-        )
+        raise runtime_error(f"{name}: a storage takes one size, or one sequence of numbers, not of {len(given)}")
     if hasattr(data, "__index__"):
         if data < 0:
-            raise RuntimeError(explain(f"{name}: a storage has no {data} elements"))
+            raise runtime_error(f"{name}: a storage has no {data} elements")
         return np.zeros(data, dtype.numpy)
     if isinstance(data, str) or not isinstance(data, (Sequence, ndarray, Storage)):
-        raise TypeError(
-            explain(f"{name}: new(): invalid data type '{type(data).__name__}'", "give a size or a list of numbers")
+        raise type_error(
+            f"{name}: new(): invalid data type '{type(data).__name__}'", "give a size or a list of numbers"
         )
     data = data.tolist() if isinstance(data, Storage) else data
     for value in data:
         if not isinstance(value, Number if dtype.category >= dtypes.FLOATING else (int, np.integer)):
-            raise RuntimeError(
-                explain(
-                    f"{name}: tried to construct a storage from a sequence ({type(data).__name__}), but one of the "
-                    f"items was of type {type(value).__name__} instead of int"
-                )
+            raise runtime_error(
+                f"{name}: tried to construct a storage from a sequence ({type(data).__name__}), but one of the "
+                f"items was of type {type(value).__name__} instead of int"
             )
     return np.array(data, dtype.numpy)
 
@@ -316,11 +306,9 @@ def numbers(given: tuple, dtype: dtypes.dtype, kind: Any) -> ndarray:
 def read(buffer: Any, byte_order: str | None, count: int, offset: int, dtype: dtypes.dtype) -> ndarray:
     """Numbers of a buffer from a byte on, (count,), their bytes in this machine's order."""
     if byte_order is None and dtype.itemsize > 1:
-        raise RuntimeError(
-            explain("function missing required argument 'byte_order' (pos 2)", "'native', 'little' or 'big'")
-        )
+        raise runtime_error("function missing required argument 'byte_order' (pos 2)", "'native', 'little' or 'big'")
     if byte_order not in (None, "native", "little", "big"):
-        raise ValueError(explain(f"invalid byte_order '{byte_order}' (expected 'big', 'little', or 'native')"))
+        raise value_error(f"invalid byte_order '{byte_order}' (expected 'big', 'little', or 'native')")
     there = BYTE_ORDERS.get(byte_order, "=")
     if dtype.numpy.kind == "V":  # bfloat16, which knows no order: by way of its bits
         bits = np.frombuffer(buffer, np.dtype(np.uint16).newbyteorder(there), count, offset)
@@ -335,11 +323,9 @@ def in_file(filename: str, shared: bool, nbytes: int) -> ndarray:
     if shared:
         mode = "r+" if os.path.exists(filename) else "w+"
     if mode == "c" and nbytes > os.path.getsize(filename):
-        raise RuntimeError(
-            explain(
-                f"unable to mmap {nbytes} bytes from file <{filename}>: it has {os.path.getsize(filename)}",
-                "pass shared=True to extend the file",
-            )
+        raise runtime_error(
+            f"unable to mmap {nbytes} bytes from file <{filename}>: it has {os.path.getsize(filename)}",
+            "pass shared=True to extend the file",
         )
     return np.asarray(np.memmap(filename, np.uint8, mode, shape=(nbytes,) if nbytes else None))
 

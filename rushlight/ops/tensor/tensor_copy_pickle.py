@@ -7,7 +7,7 @@ from typing import Any
 
 from numpy import ndarray
 
-from rushlight.base.errors import explain
+from rushlight.base.errors import runtime_error
 from rushlight.core.clock import Writes
 from rushlight.core.tensor import Tensor, method, new
 
@@ -35,13 +35,10 @@ def reduce_ex(self: Tensor, protocol: Any) -> tuple:
 
 def deepcopy_tensor(self: Tensor, memo: dict) -> Tensor:
     if not self.is_leaf:
-        raise RuntimeError(
-            explain(
-                "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the "
-                "moment.",
-                "detach() it, or deepcopy the leaves",
-                made_at=self._node.made_at if self._node else "",
-            )
+        raise runtime_error(
+            "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment.",
+            "detach() it, or deepcopy the leaves",
+            made_at=self._node.made_at if self._node else "",
         )
     if id(self) not in memo:
         from copy import deepcopy  # loaded by the caller already; not imported by `import rushlight`

@@ -20,7 +20,7 @@ from types import FunctionType
 from typing import Any, TypeGuard
 
 from rushlight.base import lazy
-from rushlight.base.errors import explain
+from rushlight.base.errors import type_error
 from rushlight.base.public_function import private
 from rushlight.base.text import GENERATED, define
 from rushlight.base.tracebacks import PACKAGE
@@ -169,13 +169,11 @@ def handle_torch_function(public_api: Callable, relevant_args: Iterable[Any], *a
         if answer is not NotImplemented:
             return answer
     name = getattr(public_api, "__name__", public_api)
-    raise TypeError(
-        explain(
-            f"Multiple dispatch failed for 'torch.{name}'; all __torch_function__ handlers returned NotImplemented: "
-            f"no implementation found for '{name}' on types that implement __torch_function__: "
-            f"{[t.__name__ for t in types]}",
-            "one of them must return something other than NotImplemented",
-        )
+    raise type_error(
+        f"Multiple dispatch failed for 'torch.{name}'; all __torch_function__ handlers returned NotImplemented: "
+        f"no implementation found for '{name}' on types that implement __torch_function__: "
+        f"{[t.__name__ for t in types]}",
+        "one of them must return something other than NotImplemented",
     )
 
 
@@ -186,11 +184,9 @@ def default(cls: type, func: Callable, types: Iterable[type], args: tuple = (), 
         return NotImplemented
     if gates_off.get() is func:  # nested calls of rushlight's functions pass no gate
         name = getattr(func, "__name__", func)
-        raise TypeError(
-            explain(
-                f"{name}() of another library was given a tensor of rushlight",
-                f"call rushlight's, or give it x.numpy(): import rushlight as torch; torch.{name}(x)",
-            )
+        raise type_error(
+            f"{name}() of another library was given a tensor of rushlight",
+            f"call rushlight's, or give it x.numpy(): import rushlight as torch; torch.{name}(x)",
         )
     token = gates_off.set(func)  # as DisableTorchFunctionSubclass does
     try:

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
-from rushlight.base.errors import Suggesting, explain
+from rushlight.base.errors import Suggesting, type_error, value_error
 from rushlight.core.tensor import Tensor
 from rushlight.optim.optimizer import Optimizer
 
@@ -145,11 +145,9 @@ class Chainable(LRScheduler):
 def checked(optimizer: Any) -> Optimizer:
     """TypeError unless it is an optimizer."""
     if not isinstance(optimizer, Optimizer):
-        raise TypeError(
-            explain(
-                f"{type(optimizer).__name__} is not an Optimizer",
-                "pass the optimizer whose learning rates the schedule sets",
-            )
+        raise type_error(
+            f"{type(optimizer).__name__} is not an Optimizer",
+            "pass the optimizer whose learning rates the schedule sets",
         )
     return optimizer
 
@@ -172,10 +170,8 @@ def for_each_group(name: str, value: Any, optimizer: Optimizer) -> list[Any]:
     if not isinstance(value, (list, tuple)):
         return [copied(value) for _ in range(count)]
     if len(value) != count:
-        raise ValueError(
-            explain(
-                f"{name} must have the same length as optimizer.param_groups. {name} has {len(value)} values, "
-                f"param_groups has {count}."
-            )
+        raise value_error(
+            f"{name} must have the same length as optimizer.param_groups. {name} has {len(value)} values, "
+            f"param_groups has {count}."
         )
     return [copied(v) for v in value]

@@ -6,7 +6,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from typing import Any
 
-from rushlight.base.errors import explain
+from rushlight.base.errors import not_implemented_error, type_error, value_error
 from rushlight.optim.lr_scheduler.base import LRScheduler, set_value
 from rushlight.optim.lr_scheduler.plateau import ReduceLROnPlateau
 from rushlight.optim.optimizer import Optimizer
@@ -18,11 +18,9 @@ class Composed(LRScheduler):
     _schedulers: list[LRScheduler]
 
     def _go_to(self, epoch: int | None) -> None:
-        raise NotImplementedError(
-            explain(
-                f"a {type(self).__name__} cannot begin in the middle of a SequentialLR",
-                "put it first, or pass its parts to SequentialLR",
-            )
+        raise not_implemented_error(
+            f"a {type(self).__name__} cannot begin in the middle of a SequentialLR",
+            "put it first, or pass its parts to SequentialLR",
         )
 
     def state_dict(self) -> dict[str, Any]:
@@ -41,21 +39,17 @@ def check_schedulers(name: str, schedulers: Sequence[LRScheduler], optimizer: Op
     """ValueError unless all belong to the optimizer and can be stepped without a metric."""
     for i, one in enumerate(schedulers):
         if not hasattr(one, "optimizer"):
-            raise TypeError(explain(f"{name} at index {i} should have `optimizer` as its attribute."))
+            raise type_error(f"{name} at index {i} should have `optimizer` as its attribute.")
         if isinstance(one, ReduceLROnPlateau):
-            raise ValueError(
-                explain(
-                    f"{name} does not support `ReduceLROnPlateau` scheduler as it requires additional kwargs to be "
-                    f"specified when calling `step`, but got one at index {i} in the given schedulers sequence."
-                )
+            raise value_error(
+                f"{name} does not support `ReduceLROnPlateau` scheduler as it requires additional kwargs to be "
+                f"specified when calling `step`, but got one at index {i} in the given schedulers sequence."
             )
         if one.optimizer is not optimizer:
-            raise ValueError(
-                explain(
-                    f"{name} expects all schedulers to belong to the same optimizer, but got scheduler "
-                    f"{type(one).__name__} at index {i} with another one, a {type(one.optimizer).__name__}.",
-                    "use the same optimizer for all",
-                )
+            raise value_error(
+                f"{name} expects all schedulers to belong to the same optimizer, but got scheduler "
+                f"{type(one).__name__} at index {i} with another one, a {type(one.optimizer).__name__}.",
+                "use the same optimizer for all",
             )
 
 
@@ -78,15 +72,13 @@ class SequentialLR(Composed):
         self, optimizer: Optimizer, schedulers: list[LRScheduler], milestones: list[int], last_epoch: int = -1
     ):
         if not schedulers:
-            raise ValueError(explain("SequentialLR expects at least one scheduler, but got no scheduler."))
+            raise value_error("SequentialLR expects at least one scheduler, but got no scheduler.")
         check_schedulers("SequentialLR", schedulers, optimizer)
         if len(milestones) != len(schedulers) - 1:
-            raise ValueError(
-                explain(
-                    "Sequential Schedulers expects number of schedulers provided to be one more than the number of "
-                    f"milestone points, but got number of schedulers {len(schedulers)} and the number of milestones "
-                    f"to be equal to {len(milestones)}"
-                )
+            raise value_error(
+                "Sequential Schedulers expects number of schedulers provided to be one more than the number of "
+                f"milestone points, but got number of schedulers {len(schedulers)} and the number of milestones "
+                f"to be equal to {len(milestones)}"
             )
         self._schedulers, self._milestones, self.optimizer = schedulers, milestones, optimizer
         self.last_epoch = last_epoch + 1
@@ -133,9 +125,7 @@ class ChainedScheduler(Composed):
 
     def __init__(self, schedulers: Sequence[LRScheduler], optimizer: Optimizer | None = None):
         if not schedulers:
-            raise ValueError(
-                explain("ChainedScheduler expects at least one scheduler to be chained, but got no scheduler.")
-            )
+            raise value_error("ChainedScheduler expects at least one scheduler to be chained, but got no scheduler.")
         self.optimizer = schedulers[0].optimizer if optimizer is None else optimizer
         check_schedulers("ChainedScheduler", schedulers, self.optimizer)
         self._schedulers = list(schedulers)

@@ -7,7 +7,7 @@ from math import cos, floor, log, pi, prod
 from types import FunctionType
 from typing import Any
 
-from rushlight.base.errors import explain
+from rushlight.base.errors import value_error
 from rushlight.optim.lr_scheduler.base import Chainable, checked, for_each_group, set_value
 from rushlight.optim.optimizer import Optimizer
 
@@ -31,11 +31,11 @@ class CosineAnnealingWarmRestarts(Chainable):
 
     def __init__(self, optimizer: Optimizer, T_0: int, T_mult: int = 1, eta_min: float = 0.0, last_epoch: int = -1):
         if T_0 <= 0 or not isinstance(T_0, int):
-            raise ValueError(explain(f"Expected positive integer T_0, but got {T_0}"))
+            raise value_error(f"Expected positive integer T_0, but got {T_0}")
         if T_mult < 1 or not isinstance(T_mult, int):
-            raise ValueError(explain(f"Expected integer T_mult >= 1, but got {T_mult}"))
+            raise value_error(f"Expected integer T_mult >= 1, but got {T_mult}")
         if not isinstance(eta_min, (float, int)):
-            raise ValueError(explain(f"Expected float or int eta_min, but got {eta_min} of type {type(eta_min)}"))
+            raise value_error(f"Expected float or int eta_min, but got {eta_min} of type {type(eta_min)}")
         self.T_0, self.T_i, self.T_mult, self.eta_min = T_0, T_0, T_mult, eta_min
         self.T_cur: float = last_epoch
         super().__init__(optimizer, last_epoch)
@@ -47,7 +47,7 @@ class CosineAnnealingWarmRestarts(Chainable):
     def step(self, epoch: float | None = None) -> None:
         """Go to the next epoch, or to `epoch`, which may be a fraction. ValueError for a negative one."""
         if epoch is not None and epoch < 0:
-            raise ValueError(explain(f"Expected non-negative epoch, but got {epoch}"))
+            raise value_error(f"Expected non-negative epoch, but got {epoch}")
         if epoch is None and self.last_epoch < 0:
             epoch = 0
         if epoch is None:
@@ -81,11 +81,9 @@ class WithMomentum(Chainable):
     def _check_momentum(self) -> None:
         defaults = self.optimizer.defaults
         if "momentum" not in defaults and "betas" not in defaults:
-            raise ValueError(
-                explain(
-                    "optimizer must support momentum or beta1 with `cycle_momentum` option enabled",
-                    "pass cycle_momentum=False",
-                )
+            raise value_error(
+                "optimizer must support momentum or beta1 with `cycle_momentum` option enabled",
+                "pass cycle_momentum=False",
             )
         self.use_beta1 = "betas" in defaults
 
@@ -137,10 +135,8 @@ class CyclicLR(WithMomentum):
     ):
         self.optimizer = checked(optimizer)
         if mode not in ("triangular", "triangular2", "exp_range") and scale_fn is None:
-            raise ValueError(
-                explain(
-                    "mode is invalid and scale_fn is None", "use 'triangular', 'triangular2' or 'exp_range'", mode=mode
-                )
+            raise value_error(
+                "mode is invalid and scale_fn is None", "use 'triangular', 'triangular2' or 'exp_range'", mode=mode
             )
         low = for_each_group("base_lr", base_lr, optimizer)
         self.max_lrs = for_each_group("max_lr", max_lr, optimizer)
@@ -233,11 +229,9 @@ class OneCycleLR(WithMomentum):
         self.optimizer = checked(optimizer)
         self.total_steps = length(total_steps, epochs, steps_per_epoch)
         if not isinstance(pct_start, float) or not 0 <= pct_start <= 1:
-            raise ValueError(explain(f"Expected float between 0 and 1 pct_start, but got {pct_start}"))
+            raise value_error(f"Expected float between 0 and 1 pct_start, but got {pct_start}")
         if anneal_strategy not in ("cos", "linear"):
-            raise ValueError(
-                explain(f"anneal_strategy must be one of 'cos' or 'linear', instead got {anneal_strategy}")
-            )
+            raise value_error(f"anneal_strategy must be one of 'cos' or 'linear', instead got {anneal_strategy}")
         self._schedule_phases = phases(self.total_steps, pct_start, three_phase)
         self._anneal_func_type = anneal_strategy
         max_lrs = for_each_group("max_lr", max_lr, optimizer)
@@ -257,11 +251,9 @@ class OneCycleLR(WithMomentum):
 
     def _next(self) -> list[Any]:
         if self.last_epoch > self.total_steps:
-            raise ValueError(
-                explain(
-                    f"Tried to step {self.last_epoch} times. The specified number of total steps is {self.total_steps}",
-                    "set total_steps to the number of scheduler.step() calls",
-                )
+            raise value_error(
+                f"Tried to step {self.last_epoch} times. The specified number of total steps is {self.total_steps}",
+                "set total_steps to the number of scheduler.step() calls",
             )
         start = 0.0
         for phase in self._schedule_phases:
@@ -289,13 +281,13 @@ class OneCycleLR(WithMomentum):
 def length(total: int | None, epochs: int | None, steps: int | None) -> int:
     """The number of steps, from `total_steps`, or from epochs and steps per epoch."""
     if total is None and (epochs is None or steps is None):
-        raise ValueError(explain("You must define either total_steps OR (epochs AND steps_per_epoch)"))
+        raise value_error("You must define either total_steps OR (epochs AND steps_per_epoch)")
     given: dict[str, Any] = (
         {"total_steps": total} if total is not None else {"epochs": epochs, "steps_per_epoch": steps}
     )
     for name, value in given.items():
         if not isinstance(value, int) or value <= 0:
-            raise ValueError(explain(f"Expected positive integer {name}, but got {value}"))
+            raise value_error(f"Expected positive integer {name}, but got {value}")
     return prod(given.values())
 
 

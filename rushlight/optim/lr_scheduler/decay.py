@@ -8,7 +8,7 @@ from math import cos, pi
 from types import FunctionType
 from typing import Any
 
-from rushlight.base.errors import explain
+from rushlight.base.errors import value_error
 from rushlight.optim.lr_scheduler.base import Chainable
 from rushlight.optim.optimizer import Optimizer
 
@@ -26,10 +26,8 @@ class LambdaLR(Chainable):
         count = len(optimizer.param_groups)
         self.lr_lambdas = list(lr_lambda) if isinstance(lr_lambda, (list, tuple)) else [lr_lambda] * count
         if len(self.lr_lambdas) != count:
-            raise ValueError(
-                explain(
-                    f"Expected {count} lr_lambdas, but got {len(self.lr_lambdas)}", "pass one function for each group"
-                )
+            raise value_error(
+                f"Expected {count} lr_lambdas, but got {len(self.lr_lambdas)}", "pass one function for each group"
             )
         super().__init__(optimizer, last_epoch)
 
@@ -149,7 +147,7 @@ class ConstantLR(Chainable):
 
     def __init__(self, optimizer: Optimizer, factor: float = 1.0 / 3, total_iters: int = 5, last_epoch: int = -1):
         if not 0 <= factor <= 1.0:
-            raise ValueError(explain("Constant multiplicative factor expected to be between 0 and 1.", factor=factor))
+            raise value_error("Constant multiplicative factor expected to be between 0 and 1.", factor=factor)
         self.factor, self.total_iters = factor, total_iters
         super().__init__(optimizer, last_epoch)
 
@@ -182,16 +180,12 @@ class LinearLR(Chainable):
         last_epoch: int = -1,
     ):
         if not 0 < start_factor <= 1.0:
-            raise ValueError(
-                explain(
-                    "Starting multiplicative factor expected to be greater than 0 and less or equal to 1.",
-                    start_factor=start_factor,
-                )
+            raise value_error(
+                "Starting multiplicative factor expected to be greater than 0 and less or equal to 1.",
+                start_factor=start_factor,
             )
         if not 0 <= end_factor <= 1.0:
-            raise ValueError(
-                explain("Ending multiplicative factor expected to be between 0 and 1.", end_factor=end_factor)
-            )
+            raise value_error("Ending multiplicative factor expected to be between 0 and 1.", end_factor=end_factor)
         self.start_factor, self.end_factor, self.total_iters = start_factor, end_factor, total_iters
         super().__init__(optimizer, last_epoch)
 

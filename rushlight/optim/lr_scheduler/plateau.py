@@ -6,7 +6,7 @@ import warnings
 from math import inf
 from typing import Any
 
-from rushlight.base.errors import explain
+from rushlight.base.errors import runtime_error, value_error
 from rushlight.optim.lr_scheduler.base import EPOCH, LRScheduler, checked, set_value
 from rushlight.optim.optimizer import Optimizer
 
@@ -37,17 +37,17 @@ class ReduceLROnPlateau(LRScheduler):
         eps: float = 1e-8,
     ):
         if factor >= 1.0:
-            raise ValueError(explain("Factor should be < 1.0.", factor=factor))
+            raise value_error("Factor should be < 1.0.", factor=factor)
         self.factor, self.optimizer, count = factor, checked(optimizer), len(optimizer.param_groups)
         several = isinstance(min_lr, (list, tuple))
         self.default_min_lr = None if several else min_lr
         self.min_lrs = list(min_lr) if isinstance(min_lr, (list, tuple)) else [min_lr] * count
         if len(self.min_lrs) != count:
-            raise ValueError(explain(f"expected {count} min_lrs, got {len(self.min_lrs)}"))
+            raise value_error(f"expected {count} min_lrs, got {len(self.min_lrs)}")
         if mode not in ("min", "max"):
-            raise ValueError(explain(f"mode {mode} is unknown!", "use 'min' or 'max'"))
+            raise value_error(f"mode {mode} is unknown!", "use 'min' or 'max'")
         if threshold_mode not in ("rel", "abs"):
-            raise ValueError(explain(f"threshold mode {threshold_mode} is unknown!", "use 'rel' or 'abs'"))
+            raise value_error(f"threshold mode {threshold_mode} is unknown!", "use 'rel' or 'abs'")
         self.patience, self.cooldown, self.eps = patience, cooldown, eps
         self.mode, self.threshold, self.threshold_mode = mode, threshold, threshold_mode
         self.mode_worse = inf if mode == "min" else -inf
@@ -85,7 +85,7 @@ class ReduceLROnPlateau(LRScheduler):
                     f"`ReduceLROnPlateau` was initialized ({len(self.min_lrs)}), usually due to a new param group "
                     "being added to the optimizer."
                 )
-                raise RuntimeError(explain(what, "set scheduler.min_lrs to a list with one for each group"))
+                raise runtime_error(what, "set scheduler.min_lrs to a list with one for each group")
             self.min_lrs = [self.default_min_lr] * len(groups)  # type: ignore[list-item]
         for group, low in zip(groups, self.min_lrs):
             old = float(group["lr"])

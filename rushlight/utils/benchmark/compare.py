@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable
 from enum import Enum
 
-from rushlight.base.errors import explain
+from rushlight.base.errors import value_error
 from rushlight.utils.benchmark.measurement import Measurement, ordered_unique, select_unit, trim_sigfig, unit_to_english
 
 GREEN, BLUE, PALE_RED, RED, BOLD, OFF = (f"\033[{code}m" for code in ("92", "34", "2m\033[91", "31", "1", "0"))
@@ -43,7 +43,7 @@ class Compare:
         results = list(results)
         for r in results:
             if not isinstance(r, Measurement):
-                raise ValueError(explain(f"Expected an instance of `Measurement`, got {type(r)} instead."))
+                raise value_error(f"Expected an instance of `Measurement`, got {type(r)} instead.")
         self._results += results
 
     def trim_significant_figures(self) -> None:

@@ -10,7 +10,7 @@ from statistics import median
 from textwrap import dedent
 from typing import Any
 
-from rushlight.base.errors import explain
+from rushlight.base.errors import not_implemented_error, value_error
 from rushlight.utils.benchmark.measurement import Measurement, TaskSpec, set_torch_threads
 
 Callback = Callable[[int, float], Any]
@@ -119,11 +119,11 @@ class Timer:
 
     def repeat(self, repeat: int = -1, number: int = -1) -> None:
         """NotImplementedError, as in torch."""
-        raise NotImplementedError(explain("See `Timer.blocked_autorange.`"))
+        raise not_implemented_error("See `Timer.blocked_autorange.`")
 
     def autorange(self, callback: Callback | None = None) -> None:
         """NotImplementedError, as in torch."""
-        raise NotImplementedError(explain("See `Timer.blocked_autorange.`"))
+        raise not_implemented_error("See `Timer.blocked_autorange.`")
 
     def collect_callgrind(
         self,
@@ -134,24 +134,20 @@ class Timer:
         retain_out_file: bool = False,
     ) -> Any:
         """NotImplementedError: Valgrind counts instructions of machine code that rushlight does not have."""
-        raise NotImplementedError(explain("collect_callgrind() is not supported", "blocked_autorange() measures time"))
+        raise not_implemented_error("collect_callgrind() is not supported", "blocked_autorange() measures time")
 
 
 def check(stmt: Any, global_setup: str, language: Any) -> None:
     if not isinstance(stmt, str):
-        raise ValueError(
-            explain(
-                "Currently only a `str` stmt is supported.",
-                "call the function in the statement: Timer('f()', globals={'f': f})",
-            )
+        raise value_error(
+            "Currently only a `str` stmt is supported.",
+            "call the function in the statement: Timer('f()', globals={'f': f})",
         )
     if language in (Language.CPP, "cpp", "c++"):
-        raise NotImplementedError(explain("Timer(language='cpp') is not supported", "write the statement in Python"))
+        raise not_implemented_error("Timer(language='cpp') is not supported", "write the statement in Python")
     if language not in (Language.PYTHON, "py", "python"):
-        raise ValueError(explain(f"Invalid language `{language}`."))
+        raise value_error(f"Invalid language `{language}`.")
     if global_setup:
-        raise ValueError(
-            explain(
-                f"global_setup is C++ only, got `{global_setup}`. Most likely this code can simply be moved to `setup`."
-            )
+        raise value_error(
+            f"global_setup is C++ only, got `{global_setup}`. Most likely this code can simply be moved to `setup`."
         )

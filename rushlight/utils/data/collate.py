@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from rushlight.base.dtypes import float64
-from rushlight.base.errors import explain
+from rushlight.base.errors import explain, runtime_error
 from rushlight.core.tensor import Tensor
 from rushlight.creation.factories import as_tensor, tensor
 from rushlight.ops.shape.views import stack
@@ -46,12 +46,10 @@ def collate(batch: Any, *, collate_fn_map: Table | None = None) -> Any:
         return kind(*(collate(column, collate_fn_map=table) for column in zip(*batch)))
     if isinstance(first, Sequence):
         if any(len(one) != len(first) for one in batch):
-            raise RuntimeError(
-                explain(
-                    "each element in list of batch should be of equal size",
-                    "pad them, or pass a collate_fn to the DataLoader",
-                    lengths=[len(one) for one in batch],
-                )
+            raise runtime_error(
+                "each element in list of batch should be of equal size",
+                "pad them, or pass a collate_fn to the DataLoader",
+                lengths=[len(one) for one in batch],
             )
         columns = [collate(column, collate_fn_map=table) for column in zip(*batch)]
         return columns if isinstance(first, tuple) else like(first, columns)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy import ndarray
 
 from rushlight.base.dependencies import importable
-from rushlight.base.errors import Suggesting, explain
+from rushlight.base.errors import Suggesting, value_error
 from rushlight.base.threads import process_cores
 from rushlight.random import Generator
 from rushlight.utils.data.collate import default_collate, default_convert
@@ -155,11 +155,8 @@ class DataLoader(Suggesting, Generic[B]):
 
     def __setattr__(self, name: str, value: Any) -> None:
         if self._initialized and name in FIXED:
-            raise ValueError(
-                explain(
-                    f"{name} attribute should not be set after {type(self).__name__} is initialized",
-                    "create a new loader",
-                )
+            raise value_error(
+                f"{name} attribute should not be set after {type(self).__name__} is initialized", "create a new loader"
             )
         if name == "multiprocessing_context":
             check_context(value, self.num_workers)
@@ -319,7 +316,7 @@ def check_workers(num_workers: int, timeout: float, prefetch_factor: int | None,
         (persistent and num_workers == 0, "persistent_workers option needs num_workers > 0"),
     ):
         if bad:
-            raise ValueError(explain(what))
+            raise value_error(what)
 
 
 def warn_of_no_processes(num_workers: int) -> None:
@@ -347,28 +344,24 @@ def check_iterable(**options: Any) -> None:
     """ValueError for an order, which an iterable data set decides itself."""
     for name, value in options.items():
         if value is not None:
-            raise ValueError(
-                explain(
-                    f"DataLoader with IterableDataset: expected unspecified {name} option, but got {name}={value}",
-                    "define the order in the data set's __iter__",
-                )
+            raise value_error(
+                f"DataLoader with IterableDataset: expected unspecified {name} option, but got {name}={value}",
+                "define the order in the data set's __iter__",
             )
 
 
 def check_order(batch_size: Any, shuffle: Any, sampler: Any, batch_sampler: Any, drop_last: Any) -> None:
     """ValueError for incompatible options."""
     if sampler is not None and shuffle:
-        raise ValueError(explain("sampler option is mutually exclusive with shuffle"))
+        raise value_error("sampler option is mutually exclusive with shuffle")
     if batch_sampler is not None:
         if batch_size != 1 or shuffle or sampler is not None or drop_last:
-            raise ValueError(
-                explain("batch_sampler option is mutually exclusive with batch_size, shuffle, sampler, and drop_last")
+            raise value_error(
+                "batch_sampler option is mutually exclusive with batch_size, shuffle, sampler, and drop_last"
             )
     elif batch_size is None:
         if drop_last:
-            raise ValueError(
-                explain("batch_size=None option disables auto-batching and is mutually exclusive with drop_last")
-            )
+            raise value_error("batch_size=None option disables auto-batching and is mutually exclusive with drop_last")
     else:
         check_positive(batch_size=batch_size)
 

@@ -11,7 +11,7 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from rushlight.base.errors import explain
+from rushlight.base.errors import assertion_error, not_implemented_error, value_error
 from rushlight.core.mode import mode
 from rushlight.core.tensor import Tensor, from_array
 from rushlight.random import default_generator
@@ -34,7 +34,7 @@ class Dataset(Generic[T]):
     """
 
     def __getitem__(self, index: Any) -> T:
-        raise NotImplementedError(explain("Subclasses of Dataset should implement __getitem__."))
+        raise not_implemented_error("Subclasses of Dataset should implement __getitem__.")
 
     def __add__(self, other: Dataset) -> ConcatDataset:
         return ConcatDataset([self, other])
@@ -51,7 +51,7 @@ class IterableDataset(Dataset[T]):
     """
 
     def __iter__(self) -> Iterator[T]:
-        raise NotImplementedError(explain("Subclasses of IterableDataset should implement __iter__."))
+        raise not_implemented_error("Subclasses of IterableDataset should implement __iter__.")
 
     def __add__(self, other: Dataset) -> ChainDataset:  # type: ignore[override]
         return ChainDataset([self, other])
@@ -69,12 +69,10 @@ class TensorDataset(Dataset[tuple[Tensor, ...]]):
 
     def __init__(self, *tensors: Tensor):
         if any(len(t) != len(tensors[0]) for t in tensors):
-            raise AssertionError(
-                explain(
-                    "Size mismatch between tensors",
-                    "all tensors need the same first size",
-                    shapes=[tuple(t.shape) for t in tensors],
-                )
+            raise assertion_error(
+                "Size mismatch between tensors",
+                "all tensors need the same first size",
+                shapes=[tuple(t.shape) for t in tensors],
             )
         self.tensors = tensors
 
@@ -102,18 +100,16 @@ class StackDataset(Dataset[T]):
 
     def __init__(self, *args: Dataset, **kwargs: Dataset):
         if args and kwargs:
-            raise ValueError(
-                explain(
-                    "Supported either ``tuple``- (via ``args``) or``dict``- (via ``kwargs``) like input/output, but "
-                    "both types are given."
-                )
+            raise value_error(
+                "Supported either ``tuple``- (via ``args``) or``dict``- (via ``kwargs``) like input/output, but "
+                "both types are given."
             )
         self.datasets: Any = args or kwargs
         parts = self._parts()
         if not parts:
-            raise ValueError(explain("At least one dataset should be passed"))
+            raise value_error("At least one dataset should be passed")
         if any(len(d) != len(parts[0]) for d in parts):
-            raise ValueError(explain("Size mismatch between datasets", lengths=[len(d) for d in parts]))
+            raise value_error("Size mismatch between datasets", lengths=[len(d) for d in parts])
 
     def _parts(self) -> list[Any]:
         return list(self.datasets.values() if isinstance(self.datasets, dict) else self.datasets)
@@ -145,9 +141,9 @@ class ConcatDataset(Dataset[T]):
     def __init__(self, datasets: Iterable[Any]):
         self.datasets = list(datasets)
         if not self.datasets:
-            raise AssertionError(explain("datasets should not be an empty iterable"))
+            raise assertion_error("datasets should not be an empty iterable")
         if any(isinstance(d, IterableDataset) for d in self.datasets):
-            raise AssertionError(explain("ConcatDataset does not support IterableDataset", "use ChainDataset"))
+            raise assertion_error("ConcatDataset does not support IterableDataset", "use ChainDataset")
         self.cumulative_sizes = list(accumulate(map(len, self.datasets)))
 
     @staticmethod
@@ -166,8 +162,8 @@ class ConcatDataset(Dataset[T]):
     def __getitem__(self, index: int) -> Any:
         if index < 0:
             if -index > len(self):
-                raise ValueError(
-                    explain("absolute value of index should not exceed dataset length", index=index, length=len(self))
+                raise value_error(
+                    "absolute value of index should not exceed dataset length", index=index, length=len(self)
                 )
             index += len(self)
         i = bisect_right(self.cumulative_sizes, index)
@@ -190,7 +186,7 @@ class ChainDataset(IterableDataset[T]):
     def _checked(self) -> Iterator[Any]:
         for d in self.datasets:
             if not isinstance(d, IterableDataset):
-                raise AssertionError(explain("ChainDataset only supports IterableDataset", "use ConcatDataset"))
+                raise assertion_error("ChainDataset only supports IterableDataset", "use ConcatDataset")
             yield d
 
     def __iter__(self) -> Iterator[Any]:
@@ -234,11 +230,9 @@ def nested_samples(dataset: Any, numbers: Sequence[int]) -> Any:
     """The samples of one data set of a StackDataset. ValueError unless there is one for each number."""
     found = samples(dataset, numbers)
     if len(found) != len(numbers):
-        raise ValueError(
-            explain(
-                f"Nested dataset's output size mismatch. Expected {len(numbers)}, got {len(found)}",
-                f"{type(dataset).__name__}.__getitems__ must return a sample for each number",
-            )
+        raise value_error(
+            f"Nested dataset's output size mismatch. Expected {len(numbers)}, got {len(found)}",
+            f"{type(dataset).__name__}.__getitems__ must return a sample for each number",
         )
     return found
 
@@ -273,12 +267,8 @@ def random_split(
     if isclose(sum(lengths), 1) and sum(lengths) <= 1:
         lengths = counts(lengths, total)
     if sum(lengths) != total:
-        raise ValueError(
-            explain(
-                "Sum of input lengths does not equal the length of the input dataset!",
-                lengths=list(lengths),
-                dataset=total,
-            )
+        raise value_error(
+            "Sum of input lengths does not equal the length of the input dataset!", lengths=list(lengths), dataset=total
         )
     order = generator.randperm(int(sum(lengths))).tolist()
     ends = list(accumulate(int(n) for n in lengths))
@@ -289,7 +279,7 @@ def counts(fractions: Sequence[float], total: int) -> list[int]:
     """Whole numbers in proportion to the fractions."""
     for i, fraction in enumerate(fractions):
         if fraction < 0 or fraction > 1:
-            raise ValueError(explain(f"Fraction at index {i} is not between 0 and 1", fraction=fraction))
+            raise value_error(f"Fraction at index {i} is not between 0 and 1", fraction=fraction)
     parts = [floor(total * fraction) for fraction in fractions]
     for i in range(total - sum(parts)):
         parts[i % len(parts)] += 1

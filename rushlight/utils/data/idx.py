@@ -11,7 +11,7 @@ from typing import BinaryIO
 
 import numpy as np
 
-from rushlight.base.errors import explain
+from rushlight.base.errors import value_error
 from rushlight.core.tensor import Tensor
 from rushlight.creation.factories import from_numpy
 
@@ -58,31 +58,27 @@ def unpacked(raw: bytes, name: str) -> bytes | bytearray:
                     raise ValueError(f"{name}: its {len(raw)} bytes would unpack to over {limit}")
         return content
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise ValueError(
-            explain(f"{name}: the compressed file is truncated or damaged ({error}); get it again")
-        ) from None
+        raise value_error(f"{name}: the compressed file is truncated or damaged ({error}); get it again") from None
 
 
 def parse(raw: bytes | bytearray, name: str) -> np.ndarray:
     """The array of an IDX file, in the machine's byte order; `name` opens error messages."""
     if len(raw) < 4 or raw[:2] != b"\0\0" or raw[2] not in DTYPES:
-        raise ValueError(
-            explain(
-                f"{name}: not an IDX file: it starts with {raw[:4].hex(' ') or 'nothing'}, not with 00 00, a type "
-                f"({', '.join(f'{t:02x}' for t in DTYPES)}) and the number of dimensions"
-            )
+        raise value_error(
+            f"{name}: not an IDX file: it starts with {raw[:4].hex(' ') or 'nothing'}, not with 00 00, a type "
+            f"({', '.join(f'{t:02x}' for t in DTYPES)}) and the number of dimensions"
         )
     dtype, start = np.dtype(DTYPES[raw[2]]), 4 + 4 * raw[3]
     if len(raw) < start:
-        raise ValueError(explain(f"{name}: the file is truncated: it ends within its {raw[3]} sizes; get it again"))
+        raise value_error(f"{name}: the file is truncated: it ends within its {raw[3]} sizes; get it again")
     shape = tuple(int.from_bytes(raw[i : i + 4], "big") for i in range(4, start, 4))
     stated, there = math.prod(shape) * dtype.itemsize, len(raw) - start
     if there != stated:
         fault = "the file is truncated" if there < stated else "there is more than it states"
-        raise ValueError(
-            explain(f"{name}: {fault}: shape {shape} takes {stated} bytes, {there} follow the header; get it again")
+        raise value_error(
+            f"{name}: {fault}: shape {shape} takes {stated} bytes, {there} follow the header; get it again"
         )
     if len(shape) > MAX_DIMENSIONS:
-        raise ValueError(explain(f"{name}: {len(shape)} dimensions are more than {MAX_DIMENSIONS}"))
+        raise value_error(f"{name}: {len(shape)} dimensions are more than {MAX_DIMENSIONS}")
     array = np.frombuffer(bytearray(raw) if isinstance(raw, bytes) else raw, dtype, offset=start)
     return array.reshape(shape).astype(dtype.newbyteorder("="), copy=False)

@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from rushlight.base.dtypes import float64
-from rushlight.base.errors import explain
+from rushlight.base.errors import type_error, value_error
 from rushlight.comm.groups import get_rank, get_world_size
 from rushlight.creation.factories import as_tensor
 from rushlight.random import Generator, default_generator
@@ -27,7 +27,7 @@ def check_positive(**numbers: Any) -> None:
     """ValueError unless each is an integer > 0."""
     for name, n in numbers.items():
         if not isinstance(n, int) or isinstance(n, bool) or n <= 0:
-            raise ValueError(explain(f"{name} should be a positive integer value, but got {name}={n}"))
+            raise value_error(f"{name} should be a positive integer value, but got {name}={n}")
 
 
 class Sampler(Generic[T]):
@@ -83,7 +83,7 @@ class RandomSampler(Sampler[int]):
         generator: Generator | None = None,
     ):
         if not isinstance(replacement, bool):
-            raise TypeError(explain(f"replacement should be a boolean value, but got replacement={replacement}"))
+            raise type_error(f"replacement should be a boolean value, but got replacement={replacement}")
         self.data_source, self.replacement = data_source, replacement
         self._num_samples, self.generator = num_samples, generator
         check_positive(num_samples=self.num_samples)
@@ -145,11 +145,11 @@ class WeightedRandomSampler(Sampler[int]):
     def __init__(self, weights: Any, num_samples: int, replacement: bool = True, generator: Generator | None = None):
         check_positive(num_samples=num_samples)
         if not isinstance(replacement, bool):
-            raise ValueError(explain(f"replacement should be a boolean value, but got replacement={replacement}"))
+            raise value_error(f"replacement should be a boolean value, but got replacement={replacement}")
         self.weights = as_tensor(weights, dtype=float64)
         if self.weights.dim() != 1:
-            raise ValueError(
-                explain(f"weights should be a 1d sequence but given weights have shape {tuple(self.weights.shape)}")
+            raise value_error(
+                f"weights should be a 1d sequence but given weights have shape {tuple(self.weights.shape)}"
             )
         self.num_samples, self.replacement, self.generator = num_samples, replacement, generator
 
@@ -171,7 +171,7 @@ class BatchSampler(Sampler[list]):
     def __init__(self, sampler: Iterable[int], batch_size: int, drop_last: bool):
         check_positive(batch_size=batch_size)
         if not isinstance(drop_last, bool):
-            raise ValueError(explain(f"drop_last should be a boolean value, but got drop_last={drop_last}"))
+            raise value_error(f"drop_last should be a boolean value, but got drop_last={drop_last}")
         self.sampler, self.batch_size, self.drop_last = sampler, batch_size, drop_last
 
     def __iter__(self) -> Iterator[list[int]]:
@@ -208,7 +208,7 @@ class DistributedSampler(Sampler[int]):
         num_replicas = get_world_size() if num_replicas is None else num_replicas
         rank = get_rank() if rank is None else rank
         if not 0 <= rank < num_replicas:
-            raise ValueError(explain(f"Invalid rank {rank}, rank should be in the interval [0, {num_replicas - 1}]"))
+            raise value_error(f"Invalid rank {rank}, rank should be in the interval [0, {num_replicas - 1}]")
         self.dataset, self.num_replicas, self.rank = dataset, num_replicas, rank
         self.shuffle, self.seed, self.drop_last, self.epoch = shuffle, seed, drop_last, 0
         n = len(dataset)

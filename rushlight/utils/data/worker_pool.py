@@ -12,7 +12,7 @@ from itertools import cycle
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet, finalize
 
-from rushlight.base.errors import explain
+from rushlight.base.errors import runtime_error, type_error, value_error
 from rushlight.utils.data.pipe import packed, receive, send
 from rushlight.utils.data.worker import BATCH, END, ERROR, RESUME, Job, serve
 
@@ -47,11 +47,9 @@ def check_context(given: Any, num_workers: int) -> None:
     if given is None:
         return
     if num_workers == 0:
-        raise ValueError(
-            explain(
-                "multiprocessing_context can only be used with multi-process loading (num_workers > 0), but got "
-                f"num_workers={num_workers}"
-            )
+        raise value_error(
+            "multiprocessing_context can only be used with multi-process loading (num_workers > 0), but got "
+            f"num_workers={num_workers}"
         )
     import multiprocessing
     from multiprocessing.context import BaseContext
@@ -59,18 +57,14 @@ def check_context(given: Any, num_workers: int) -> None:
     if isinstance(given, str):
         methods = multiprocessing.get_all_start_methods()
         if given not in methods:
-            raise ValueError(
-                explain(
-                    f"multiprocessing_context option should specify a valid start method in {methods!r}, but got "
-                    f"multiprocessing_context={given!r}"
-                )
+            raise value_error(
+                f"multiprocessing_context option should specify a valid start method in {methods!r}, but got "
+                f"multiprocessing_context={given!r}"
             )
     elif not isinstance(given, BaseContext):
-        raise TypeError(
-            explain(
-                "multiprocessing_context option should be a valid context object or a string specifying the start "
-                f"method, but got multiprocessing_context={given}"
-            )
+        raise type_error(
+            "multiprocessing_context option should be a valid context object or a string specifying the start "
+            f"method, but got multiprocessing_context={given}"
         )
 
 
@@ -231,10 +225,8 @@ class WorkerIterator:
         ends = {member.process.sentinel: member for member in at_work.values()}
         found: list[Any] = wait([*at_work, *ends], self.timeout or None)
         if not found:
-            raise RuntimeError(
-                explain(
-                    f"DataLoader timed out after {self.timeout} seconds", "use a longer timeout=, or faster samples"
-                )
+            raise runtime_error(
+                f"DataLoader timed out after {self.timeout} seconds", "use a longer timeout=, or faster samples"
             )
         for pipe in found:
             if pipe in at_work:
@@ -251,11 +243,9 @@ class WorkerIterator:
             member.process.join(1.0)
         codes = ", ".join(str(member.process.exitcode) for member in members)
         self.close()
-        return RuntimeError(
-            explain(
-                f"DataLoader worker (pid(s) {pids}) exited unexpectedly",
-                "look for its own message above; killed by the system, it may have wanted too much memory: fewer "
-                "workers or smaller batches",
-                exit_code=codes,
-            )
+        return runtime_error(
+            f"DataLoader worker (pid(s) {pids}) exited unexpectedly",
+            "look for its own message above; killed by the system, it may have wanted too much memory: fewer "
+            "workers or smaller batches",
+            exit_code=codes,
         )

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from rushlight.base.errors import explain
+from rushlight.base.errors import type_error, value_error
 from rushlight.utils.data import Dataset
 from rushlight.vision.images import pillow
 
@@ -25,7 +25,7 @@ class VisionDataset(Dataset[tuple]):
         target_transform: Callable | None = None,
     ):
         if transforms is not None and (transform is not None or target_transform is not None):
-            raise ValueError(explain("Only transforms or transform/target_transform can be passed as argument"))
+            raise value_error("Only transforms or transform/target_transform can be passed as argument")
         self.root = os.path.expanduser(os.fspath(root)) if root is not None else None
         self.transforms, self.transform, self.target_transform = transforms, transform, target_transform
 
@@ -94,5 +94,5 @@ def as_image(array: Any) -> Any:
 def folder_of(root: str | None) -> Path:
     """The folder as a path. TypeError for None."""
     if root is None:
-        raise TypeError(explain("a folder is needed: root='data'"))
+        raise type_error("a folder is needed: root='data'")
     return Path(root)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from rushlight.base.errors import explain
+from rushlight.base.errors import runtime_error, value_error
 from rushlight.core.tensor import from_array
 from rushlight.vision.datasets.base import VisionDataset, folder_of
 from rushlight.vision.datasets.folder import default_loader
@@ -48,12 +48,12 @@ class CelebA(VisionDataset):
         self.split = split
         self.target_type = target_type if isinstance(target_type, list) else [target_type]
         if split.lower() not in SPLITS:
-            raise ValueError(explain(f"Unknown value '{split}' for argument split. Valid values are {tuple(SPLITS)}."))
+            raise value_error(f"Unknown value '{split}' for argument split. Valid values are {tuple(SPLITS)}.")
         for kind in self.target_type:
             if kind not in FILES:
-                raise ValueError(explain(f'Target type "{kind}" is not recognized.', f"use one of {', '.join(FILES)}"))
+                raise value_error(f'Target type "{kind}" is not recognized.', f"use one of {', '.join(FILES)}")
         if not self.target_type and target_transform is not None:
-            raise RuntimeError(explain("target_transform is specified but target_type is empty"))
+            raise runtime_error("target_transform is specified but target_type is empty")
         names, parts, _ = self.table("list_eval_partition.txt")
         wanted = SPLITS[split.lower()]
         chosen = np.ones(len(names), bool) if wanted is None else parts[:, 0] == wanted
@@ -72,10 +72,8 @@ class CelebA(VisionDataset):
     def table(self, name: str) -> tuple[list[str], np.ndarray, list[str]]:
         """Names, numbers and the names of columns in a list; lists with a header begin with how many there are."""
         if not self.path(name).is_file():
-            raise RuntimeError(
-                explain(
-                    "Dataset not found or corrupted.", "unpack CelebA's files to this folder", missing=self.path(name)
-                )
+            raise runtime_error(
+                "Dataset not found or corrupted.", "unpack CelebA's files to this folder", missing=self.path(name)
             )
         lines = self.path(name).read_text().splitlines()
         headed = len(lines[0].split()) == 1

@@ -11,7 +11,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from rushlight.base.errors import explain
+from rushlight.base.errors import runtime_error
 from rushlight.serialization.name_map import encode
 from rushlight.vision.datasets.base import TrainOrTest, as_image, folder_of
 from rushlight.vision.datasets.download import download, is_whole
@@ -77,12 +77,10 @@ class CIFAR10(TrainOrTest):
         elif not self._check_integrity() and (folder_of(self.root) / self.filename).is_file():
             self.unpack()
         if not self._check_integrity():
-            raise RuntimeError(
-                explain(
-                    "Dataset not found or corrupted. You can use download=True to download it",
-                    f"or put {self.filename} into {self.root}",
-                    missing="; ".join(self.faults()),
-                )
+            raise runtime_error(
+                "Dataset not found or corrupted. You can use download=True to download it",
+                f"or put {self.filename} into {self.root}",
+                missing="; ".join(self.faults()),
             )
         parts = [read(self.folder / name) for name, _ in (self.train_list if train else self.test_list)]
         pixels = np.concatenate([part["data"] for part in parts]).reshape(-1, 3, 32, 32)

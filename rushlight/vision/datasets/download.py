@@ -8,7 +8,7 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from rushlight.base.errors import explain
+from rushlight.base.errors import runtime_error
 
 BLOCK_BYTES = 1 << 20
 TIMEOUT_SECONDS = 30.0  # without an answer
@@ -47,12 +47,10 @@ def download(urls: Sequence[str], path: Path, expected: str | None = None) -> No
             return
         troubles.append(f"{url}: what came has the md5 {md5(part)}, not {expected}")
         part.unlink()
-    raise RuntimeError(
-        explain(
-            f"could not download {path.name}:\n  "
-            + "\n  ".join(troubles)
-            + f"\n  hint: download the file by hand to {path}"
-        )
+    raise runtime_error(
+        f"could not download {path.name}:\n  "
+        + "\n  ".join(troubles)
+        + f"\n  hint: download the file by hand to {path}"
     )
 
 

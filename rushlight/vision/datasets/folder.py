@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from rushlight.base.errors import explain
+from rushlight.base.errors import explain, index_error
 from rushlight.ops.tensor.random_tensors import randint, randn
 from rushlight.random import fork_rng, manual_seed
 from rushlight.vision.datasets.base import VisionDataset
@@ -138,7 +138,7 @@ class FakeData(VisionDataset):
 
     def pair(self, index: int) -> tuple[Any, int]:
         if index >= self.size:
-            raise IndexError(explain(f"{type(self).__name__} index out of range"))
+            raise index_error(f"{type(self).__name__} index out of range")
         with fork_rng():
             manual_seed(index + self.random_offset)
             image, target = randn(*self.image_size), randint(0, self.num_classes, (1,))

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from rushlight.base.errors import explain
+from rushlight.base.errors import runtime_error
 from rushlight.utils.data import read_idx
 from rushlight.vision.datasets.base import TrainOrTest, folder_of
 from rushlight.vision.datasets.download import download
@@ -60,13 +60,11 @@ class MNIST(TrainOrTest):
         images, labels = (self.found(kind) for kind in ("images-idx3-ubyte", "labels-idx1-ubyte"))
         self.data, self.targets = read_idx(images), read_idx(labels).long()
         if len(self.data) != len(self.targets):
-            raise RuntimeError(
-                explain(
-                    f"{images} and {labels} do not belong together",
-                    "download both again",
-                    images=len(self.data),
-                    labels=len(self.targets),
-                )
+            raise runtime_error(
+                f"{images} and {labels} do not belong together",
+                "download both again",
+                images=len(self.data),
+                labels=len(self.targets),
             )
 
     train_data = test_data = property(lambda self: old_name(self, "data"), doc="The older name of `data`.")
@@ -90,13 +88,11 @@ class MNIST(TrainOrTest):
             for path in (folder / name, folder / f"{name}.gz"):
                 if path.is_file():
                     return path
-        raise RuntimeError(
-            explain(
-                "Dataset not found. You can use download=True to download it",
-                f"or put {name}, or {name}.gz, into one of the folders",
-                missing=name,
-                looked_in=", ".join(map(str, folders)),
-            )
+        raise runtime_error(
+            "Dataset not found. You can use download=True to download it",
+            f"or put {name}, or {name}.gz, into one of the folders",
+            missing=name,
+            looked_in=", ".join(map(str, folders)),
         )
 
     def download(self) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from rushlight.base.dependencies import scipy_part
-from rushlight.base.errors import explain
+from rushlight.base.errors import runtime_error, value_error
 from rushlight.vision.datasets.base import VisionDataset, as_image, folder_of
 from rushlight.vision.datasets.download import download, is_whole
 
@@ -31,7 +31,7 @@ class Photographs(VisionDataset):
     ):
         super().__init__(root, transform=transform, target_transform=target_transform)
         if split not in splits:
-            raise ValueError(explain(f"Unknown value '{split}' for argument split. Valid values are {tuple(splits)}."))
+            raise value_error(f"Unknown value '{split}' for argument split. Valid values are {tuple(splits)}.")
         self.split = split
 
     def pair(self, index: int) -> tuple[Any, int]:
@@ -75,11 +75,9 @@ class SVHN(Photographs):
         if download:
             self.download()
         if not is_whole(self.path, self.split_list[split]):
-            raise RuntimeError(
-                explain(
-                    "Dataset not found or corrupted. You can use download=True to download it",
-                    f"or put {self.filename} into {self.root}",
-                )
+            raise runtime_error(
+                "Dataset not found or corrupted. You can use download=True to download it",
+                f"or put {self.filename} into {self.root}",
             )
         read = scipy_part("io", "SVHN's files are read by").loadmat(self.path)
         self.labels = read["y"].astype(np.int64).squeeze()
@@ -129,12 +127,10 @@ class STL10(Photographs):
     def file(self, name: str) -> Path:
         path = folder_of(self.root) / self.base_folder / name
         if not path.is_file():
-            raise RuntimeError(
-                explain(
-                    "Dataset not found or corrupted.",
-                    f"unpack stl10_binary.tar.gz from http://ai.stanford.edu/~acoates/stl10 into {self.root}",
-                    missing=path,
-                )
+            raise runtime_error(
+                "Dataset not found or corrupted.",
+                f"unpack stl10_binary.tar.gz from http://ai.stanford.edu/~acoates/stl10 into {self.root}",
+                missing=path,
             )
         return path
 

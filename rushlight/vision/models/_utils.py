@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 
 from rushlight import nn
-from rushlight.base.errors import explain
+from rushlight.base.errors import value_error
 from rushlight.core.tensor import Tensor
 from rushlight.vision.models.mobilenetv2 import make_divisible as _make_divisible
 
@@ -23,7 +23,7 @@ class IntermediateLayerGetter(nn.ModuleDict):
     def __init__(self, model: nn.Module, return_layers: dict[str, str]):
         children = dict(model.named_children())
         if not set(return_layers) <= set(children):
-            raise ValueError(explain("return_layers are not present in model"))
+            raise value_error("return_layers are not present in model")
         last = max(list(children).index(str(name)) for name in return_layers)
         super().__init__(OrderedDict(list(children.items())[: last + 1]))
         self.return_layers = return_layers

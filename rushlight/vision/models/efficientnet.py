@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from rushlight import nn
-from rushlight.base.errors import explain
+from rushlight.base.errors import value_error
 from rushlight.core.tensor import Tensor
 from rushlight.vision.models.first import Classifier, start
 from rushlight.vision.models.mobilenetv2 import make_divisible
@@ -95,7 +95,7 @@ class EfficientNet(Classifier):
     ):
         super().__init__()
         if not inverted_residual_setting:
-            raise ValueError(explain("The inverted_residual_setting should not be empty"))
+            raise value_error("The inverted_residual_setting should not be empty")
         norm, stages = norm_layer or nn.BatchNorm2d, inverted_residual_setting
         total, done = sum(stage.layers for stage in stages), 0
         silu: dict[str, Any] = {"norm_layer": norm, "activation_layer": nn.SiLU}

@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from rushlight.base.errors import explain
+from rushlight.base.errors import value_error
 from rushlight.fx import Graph, GraphModule, Node, Tracer
 from rushlight.fx.graph_module import found, put
 from rushlight.nn.module import Module
@@ -192,23 +192,17 @@ def traced(model: Module, training: bool, settings: dict[str, Any] | None, concr
 def wanted_of(both: Names, training: Names, evaluation: Names) -> dict[bool, dict[str, str]]:
     """{training or not: {name: key}}. ValueError unless the names are for both, or of each."""
     if both is None and training is None and evaluation is None:
-        raise ValueError(
-            explain(
-                "Either `return_nodes` or `train_return_nodes` and `eval_return_nodes` together, should be specified"
-            )
+        raise value_error(
+            "Either `return_nodes` or `train_return_nodes` and `eval_return_nodes` together, should be specified"
         )
     if (training is None) != (evaluation is None):
-        raise ValueError(
-            explain(
-                "If any of `train_return_nodes` and `eval_return_nodes` are specified, then both should be specified"
-            )
+        raise value_error(
+            "If any of `train_return_nodes` and `eval_return_nodes` are specified, then both should be specified"
         )
     if both is not None and training is not None:
-        raise ValueError(
-            explain(
-                "If `train_return_nodes` and `eval_return_nodes` are specified, then both should be specified",
-                "leave out return_nodes",
-            )
+        raise value_error(
+            "If `train_return_nodes` and `eval_return_nodes` are specified, then both should be specified",
+            "leave out return_nodes",
         )
     names = {True: training, False: evaluation} if both is None else dict.fromkeys((True, False), both)
     return {
@@ -223,12 +217,10 @@ def with_outputs(tracer: NodePathTracer, keys: dict[str, str]) -> Graph:
     graph, names = tracer.graph, tracer.node_to_qualname
     for query in keys:
         if not any(name == query or name.startswith(f"{query}.") for name in names.values()):
-            raise ValueError(
-                explain(
-                    f"node: '{query}' is not present in model.",
-                    "use `get_graph_node_names` to make sure the `return_nodes` you specified are present. It may "
-                    "even be that you need to specify `train_return_nodes` and `eval_return_nodes` separately.",
-                )
+            raise value_error(
+                f"node: '{query}' is not present in model.",
+                "use `get_graph_node_names` to make sure the `return_nodes` you specified are present. It may "
+                "even be that you need to specify `train_return_nodes` and `eval_return_nodes` separately.",
             )
     nodes = list(graph.nodes)
     graph.erase_node(nodes.pop())  # the model's own output

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rushlight import nn
-from rushlight.base.errors import explain
+from rushlight.base.errors import value_error
 from rushlight.core.tensor import Tensor
 from rushlight.vision.models.first import start
 from rushlight.vision.models.mobilenetv2 import make_divisible
@@ -56,7 +56,7 @@ class MNASNet(nn.Module):
     def __init__(self, alpha: float, num_classes: int = 1000, dropout: float = 0.2):
         super().__init__()
         if alpha <= 0.0:
-            raise ValueError(explain(f"alpha should be greater than 0.0 instead of {alpha}"))
+            raise value_error(f"alpha should be greater than 0.0 instead of {alpha}")
         self.alpha, self.num_classes = alpha, num_classes
         first, second, *rest = [make_divisible(width * alpha, 8) for width in WIDTHS]
         self.layers = nn.Sequential(

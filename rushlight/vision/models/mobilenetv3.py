@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from rushlight import nn
-from rushlight.base.errors import explain
+from rushlight.base.errors import value_error
 from rushlight.core.tensor import Tensor
 from rushlight.vision.models.first import Classifier, start
 from rushlight.vision.models.mobilenetv2 import make_divisible
@@ -42,7 +42,7 @@ class InvertedResidual(nn.Module):
     def __init__(self, cnf: Stage, norm_layer: Norm):
         super().__init__()
         if cnf.stride not in (1, 2):
-            raise ValueError(explain("illegal stride value"))
+            raise value_error("illegal stride value")
         self.use_res_connect = cnf.stride == 1 and cnf.channels == cnf.out
         conv: Callable[..., nn.Module] = partial(
             Conv2dNormActivation, norm_layer=norm_layer, activation_layer=nn.Hardswish if cnf.swish else nn.ReLU
@@ -84,7 +84,7 @@ class MobileNetV3(Classifier):
     ):
         super().__init__()
         if not inverted_residual_setting:
-            raise ValueError(explain("The inverted_residual_setting should not be empty"))
+            raise value_error("The inverted_residual_setting should not be empty")
         block, norm = block or InvertedResidual, norm_layer or partial(nn.BatchNorm2d, eps=0.001, momentum=0.01)
         swish: dict[str, Any] = {"norm_layer": norm, "activation_layer": nn.Hardswish}
         last = inverted_residual_setting[-1].out

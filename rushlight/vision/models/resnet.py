@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from rushlight import nn
-from rushlight.base.errors import explain
+from rushlight.base.errors import not_implemented_error, value_error
 from rushlight.core.tensor import Tensor
 from rushlight.vision.models.first import constant
 from rushlight.vision.models.weights import Trained, imagenet, model, weights
@@ -46,9 +46,9 @@ class BasicBlock(nn.Module):
         super().__init__()
         norm = norm_layer or nn.BatchNorm2d
         if groups != 1 or base_width != 64:
-            raise ValueError(explain("BasicBlock only supports groups=1 and base_width=64"))
+            raise value_error("BasicBlock only supports groups=1 and base_width=64")
         if dilation > 1:
-            raise NotImplementedError(explain("Dilation > 1 not supported in BasicBlock"))
+            raise not_implemented_error("Dilation > 1 not supported in BasicBlock")
         self.conv1, self.bn1 = conv3x3(inplanes, planes, stride), norm(planes)
         self.relu = nn.ReLU(inplace=True)
         self.conv2, self.bn2 = conv3x3(planes, planes), norm(planes)
@@ -116,11 +116,8 @@ class ResNet(nn.Module):
         self.inplanes, self.dilation, self.groups, self.base_width = 64, 1, groups, width_per_group
         dilate = [False] * 3 if replace_stride_with_dilation is None else list(replace_stride_with_dilation)
         if len(dilate) != 3:
-            raise ValueError(
-                explain(
-                    "replace_stride_with_dilation should be None or a 3-element tuple, got "
-                    f"{replace_stride_with_dilation}"
-                )
+            raise value_error(
+                f"replace_stride_with_dilation should be None or a 3-element tuple, got {replace_stride_with_dilation}"
             )
         self.conv1 = nn.Conv2d(3, self.inplanes, kernel_size=7, stride=2, padding=3, bias=False)
         self.bn1, self.relu = self._norm_layer(self.inplanes), nn.ReLU(inplace=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from rushlight import nn
-from rushlight.base.errors import explain
+from rushlight.base.errors import value_error
 from rushlight.core.tensor import Tensor
 from rushlight.ops.shape.view_functions import cat
 from rushlight.vision.models.weights import Trained, model, weights
@@ -41,13 +41,11 @@ class InvertedResidual(nn.Module):
         super().__init__()
         half = oup // 2
         if not 1 <= stride <= 3:
-            raise ValueError(explain("illegal stride value"))
+            raise value_error("illegal stride value")
         if stride == 1 and inp != 2 * half:
-            raise ValueError(
-                explain(
-                    f"Invalid combination of stride {stride}, inp {inp} and oup {oup} values. If stride == 1 then inp "
-                    "should be equal to oup // 2 << 1."
-                )
+            raise value_error(
+                f"Invalid combination of stride {stride}, inp {inp} and oup {oup} values. If stride == 1 then inp "
+                "should be equal to oup // 2 << 1."
             )
         self.stride = stride
         self.branch1 = nn.Sequential(*([*depthwise(inp, stride), *pointwise(inp, half)] if stride > 1 else []))
@@ -72,9 +70,9 @@ class ShuffleNetV2(nn.Module):
     ):
         super().__init__()
         if len(stages_repeats) != 3:
-            raise ValueError(explain("expected stages_repeats as list of 3 positive ints"))
+            raise value_error("expected stages_repeats as list of 3 positive ints")
         if len(stages_out_channels) != 5:
-            raise ValueError(explain("expected stages_out_channels as list of 5 positive ints"))
+            raise value_error("expected stages_out_channels as list of 5 positive ints")
         channels, *widths, last = stages_out_channels
         self.conv1 = nn.Sequential(
             nn.Conv2d(3, channels, 3, 2, 1, bias=False), nn.BatchNorm2d(channels), nn.ReLU(inplace=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rushlight import nn
-from rushlight.base.errors import explain
+from rushlight.base.errors import value_error
 from rushlight.core.tensor import Tensor
 from rushlight.ops.shape.view_functions import cat
 from rushlight.vision.models.first import constant
@@ -45,7 +45,7 @@ class SqueezeNet(nn.Module):
         super().__init__()
         self.num_classes = num_classes
         if version not in ("1_0", "1_1"):
-            raise ValueError(explain(f"Unsupported SqueezeNet version {version}: 1_0 or 1_1 expected"))
+            raise value_error(f"Unsupported SqueezeNet version {version}: 1_0 or 1_1 expected")
         self.features = nn.Sequential(*(first_version() if version == "1_0" else second_version()))
         final = nn.Conv2d(512, num_classes, kernel_size=1)
         self.classifier = nn.Sequential(

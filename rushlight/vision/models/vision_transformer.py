@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from rushlight import nn
-from rushlight.base.errors import explain
+from rushlight.base.errors import value_error
 from rushlight.core.tensor import Tensor
 from rushlight.creation.factories import empty, zeros
 from rushlight.ops.shape.view_functions import cat
@@ -148,7 +148,7 @@ class VisionTransformer(nn.Module):
     ):
         super().__init__()
         if image_size % patch_size:
-            raise ValueError(explain("Input shape indivisible by patch size!", given=(image_size, patch_size)))
+            raise value_error("Input shape indivisible by patch size!", given=(image_size, patch_size))
         self.image_size, self.patch_size, self.hidden_dim, self.mlp_dim = image_size, patch_size, hidden_dim, mlp_dim
         self.attention_dropout, self.dropout, self.num_classes = attention_dropout, dropout, num_classes
         self.representation_size, self.norm_layer = representation_size, norm_layer

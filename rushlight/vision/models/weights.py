@@ -7,7 +7,7 @@ from collections.abc import Callable
 from enum import Enum
 from typing import Any, NamedTuple
 
-from rushlight.base.errors import explain
+from rushlight.base.errors import type_error, value_error
 from rushlight.core.tensor import Tensor
 from rushlight.serialization.hub import load_state_dict_from_url
 from rushlight.vision.images import InterpolationMode
@@ -70,8 +70,8 @@ class WeightsEnum(Enum):
         if isinstance(obj, str):
             return cls[obj.rpartition(".")[2]]
         if obj is not None and not isinstance(obj, cls):
-            raise TypeError(
-                explain(f"Invalid Weight class provided; expected {cls.__name__} but received {type(obj).__name__}.")
+            raise type_error(
+                f"Invalid Weight class provided; expected {cls.__name__} but received {type(obj).__name__}."
             )
         return obj
 
@@ -115,11 +115,9 @@ def model(
     def build(weights: Any = None, progress: bool = True, *, pretrained: Any = None, **kwargs: Any) -> Any:
         chosen = known.verify(asked(known, weights, pretrained))
         if chosen is not None and kwargs.setdefault("num_classes", 1000) != 1000:
-            raise ValueError(
-                explain(
-                    f"The parameter 'num_classes' expected value 1000 but got {kwargs['num_classes']} instead.",
-                    "change the last layer after loading weights",
-                )
+            raise value_error(
+                f"The parameter 'num_classes' expected value 1000 but got {kwargs['num_classes']} instead.",
+                "change the last layer after loading weights",
             )
         if chosen is None:
             return cls(*settings, **{**defaults, **kwargs})
@@ -160,7 +158,7 @@ def get_model(name: str, **config: Any) -> Any:
 def get_model_builder(name: str) -> Callable[..., Any]:
     """The function that builds the model of that name; ValueError for an unknown name."""
     if name.lower() not in BUILDERS:
-        raise ValueError(explain(f"Unknown model {name}", f"there are {', '.join(sorted(BUILDERS))}"))
+        raise value_error(f"Unknown model {name}", f"there are {', '.join(sorted(BUILDERS))}")
     return BUILDERS[name.lower()]
 
 
@@ -175,7 +173,7 @@ def get_weight(name: str) -> Any:
     for known in KNOWN.values():
         if known.__name__ == kind:
             return known[member]
-    raise ValueError(explain(f"The weight enum '{kind}' for the specific method couldn't be retrieved."))
+    raise value_error(f"The weight enum '{kind}' for the specific method couldn't be retrieved.")
 
 
 def list_models() -> list[str]:

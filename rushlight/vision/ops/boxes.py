@@ -8,7 +8,7 @@ import numpy as np
 from numpy import ndarray
 
 from rushlight.base.dtypes import float32
-from rushlight.base.errors import explain
+from rushlight.base.errors import value_error
 from rushlight.core.mode import no_grad
 from rushlight.core.tensor import Tensor, from_array
 from rushlight.creation.factories import zeros
@@ -135,7 +135,7 @@ def box_convert(boxes: Tensor, in_fmt: str, out_fmt: str) -> Tensor:
     """
     for form in (in_fmt, out_fmt):
         if form not in ("xyxy", "xywh", "cxcywh"):
-            raise ValueError(explain("Unsupported Bounding Box Conversions for given in_fmt and out_fmt", given=form))
+            raise value_error("Unsupported Bounding Box Conversions for given in_fmt and out_fmt", given=form)
     if in_fmt == out_fmt:
         return boxes.clone()
     a, b, c, d = boxes.unbind(-1)

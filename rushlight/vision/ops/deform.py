@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from rushlight import nn
-from rushlight.base.errors import explain
+from rushlight.base.errors import runtime_error, value_error
 from rushlight.core.tensor import Tensor
 from rushlight.creation.factories import empty
 from rushlight.creation.ranges import arange
@@ -69,31 +69,25 @@ def check(input: Tensor, offset: Tensor, weight: Tensor, mask: Tensor | None, si
     groups = offset.shape[1] // (2 * kh * kw)
     shapes = {"input": tuple(input.shape), "weight": tuple(weight.shape), "offset": tuple(offset.shape)}
     if groups == 0:
-        raise RuntimeError(
-            explain(
-                "the shape of the offset tensor at dimension 1 is not valid. It should be a multiple of 2 * "
-                f"weight.size[2] * weight.size[3].\nGot offset.shape[1]={offset.shape[1]}, while 2 * weight.size[2] * "
-                f"weight.size[3]={2 * kh * kw}",
-                "two numbers for each place in the kernel",
-                **shapes,
-            )
+        raise runtime_error(
+            "the shape of the offset tensor at dimension 1 is not valid. It should be a multiple of 2 * "
+            f"weight.size[2] * weight.size[3].\nGot offset.shape[1]={offset.shape[1]}, while 2 * weight.size[2] * "
+            f"weight.size[3]={2 * kh * kw}",
+            "two numbers for each place in the kernel",
+            **shapes,
         )
     if channels % per or channels % groups or out % (channels // per):
-        raise RuntimeError(
-            explain(
-                "deform_conv2d: the groups do not divide the channels",
-                "weight is (out, channels / groups, kh, kw)",
-                **shapes,
-            )
+        raise runtime_error(
+            "deform_conv2d: the groups do not divide the channels",
+            "weight is (out, channels / groups, kh, kw)",
+            **shapes,
         )
     wanted = (n, 2 * groups * kh * kw, *size)
     if tuple(offset.shape) != wanted or mask is not None and tuple(mask.shape) != (n, groups * kh * kw, *size):
-        raise RuntimeError(
-            explain(
-                f"deform_conv2d: the offset must have the shape {wanted}, a mask half as many channels",
-                "offsets and masks have the size of the output",
-                **shapes,
-            )
+        raise runtime_error(
+            f"deform_conv2d: the offset must have the shape {wanted}, a mask half as many channels",
+            "offsets and masks have the size of the output",
+            **shapes,
         )
 
 
@@ -136,7 +130,7 @@ class DeformConv2d(nn.Module):
         super().__init__()
         for name, count in {"in_channels": in_channels, "out_channels": out_channels}.items():
             if count % groups:
-                raise ValueError(explain(f"{name} must be divisible by groups"))
+                raise value_error(f"{name} must be divisible by groups")
         self.in_channels, self.out_channels, self.groups = in_channels, out_channels, groups
         self.kernel_size, self.stride = each(kernel_size, 2), each(stride, 2)
         self.padding, self.dilation = each(padding, 2), each(dilation, 2)

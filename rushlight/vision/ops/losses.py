@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from rushlight.base.errors import explain
+from rushlight.base.errors import value_error
 from rushlight.core.mode import no_grad
 from rushlight.core.tensor import Tensor
 from rushlight.nn import functional as F
@@ -35,7 +35,7 @@ def sigmoid_focal_loss(
 def reduced(loss: Tensor, reduction: str) -> Tensor:
     """The losses, their mean (0 without losses) or their sum."""
     if reduction not in ("none", "mean", "sum"):
-        raise ValueError(explain(f"Invalid Value for arg 'reduction': '{reduction}'", "it is 'none', 'mean' or 'sum'"))
+        raise value_error(f"Invalid Value for arg 'reduction': '{reduction}'", "it is 'none', 'mean' or 'sum'")
     return loss if reduction == "none" else loss.mean() if reduction == "mean" and loss.numel() else loss.sum()
 
 

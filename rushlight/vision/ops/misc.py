@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from rushlight import nn
-from rushlight.base.errors import explain
+from rushlight.base.errors import value_error
 from rushlight.core.tensor import Tensor
 from rushlight.creation.factories import empty, ones, zeros
 
@@ -120,9 +120,9 @@ def stochastic_depth(input: Tensor, p: float, mode: str, training: bool = True) 
     tensor([1., 1.])
     """
     if not 0.0 <= p <= 1.0:
-        raise ValueError(explain(f"drop probability has to be between 0 and 1, but got {p}"))
+        raise value_error(f"drop probability has to be between 0 and 1, but got {p}")
     if mode not in ("batch", "row"):
-        raise ValueError(explain(f"mode has to be either 'batch' or 'row', but got {mode}"))
+        raise value_error(f"mode has to be either 'batch' or 'row', but got {mode}")
     if not training or p == 0.0:
         return input
     shape = [input.shape[0] if mode == "row" else 1] + [1] * (input.ndim - 1)

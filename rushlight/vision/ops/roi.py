@@ -8,7 +8,7 @@ import numpy as np
 from numpy import ndarray
 
 from rushlight import nn
-from rushlight.base.errors import explain
+from rushlight.base.errors import assertion_error
 from rushlight.core.tensor import Tensor, from_array, numbers
 from rushlight.ops.shape.view_functions import cat
 
@@ -53,12 +53,10 @@ def placed(boxes: Tensor | Sequence[Tensor]) -> tuple[ndarray, ndarray]:
     """The image of each box, and its corners (K, 4)."""
     if not isinstance(boxes, Tensor):
         if any(b.ndim != 2 or b.shape[1] != 4 for b in boxes):
-            raise AssertionError(
-                explain("The shape of the tensor in the boxes list is not correct as List[Tensor[L, 4]]")
-            )
+            raise assertion_error("The shape of the tensor in the boxes list is not correct as List[Tensor[L, 4]]")
         return np.repeat(np.arange(len(boxes)), [len(b) for b in boxes]), np.concatenate([numbers(b) for b in boxes])
     if boxes.ndim != 2 or boxes.shape[1] != 5:
-        raise AssertionError(explain("The boxes tensor shape is not correct as Tensor[K, 5]"))
+        raise assertion_error("The boxes tensor shape is not correct as Tensor[K, 5]")
     array = numbers(boxes)
     return array[:, 0].astype(np.int64), array[:, 1:]
 

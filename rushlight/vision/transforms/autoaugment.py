@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from rushlight.base.errors import explain
+from rushlight.base.errors import value_error
 from rushlight.creation.ranges import linspace
 from rushlight.random import default_generator
 from rushlight.vision.images import InterpolationMode, size_of
@@ -120,7 +120,7 @@ class RandAugment(Chosen):
     ):
         super().__init__(num_magnitude_bins, interpolation, fill)
         if not 0 <= magnitude < num_magnitude_bins:
-            raise ValueError(explain(f"magnitude {magnitude} is not below num_magnitude_bins {num_magnitude_bins}"))
+            raise value_error(f"magnitude {magnitude} is not below num_magnitude_bins {num_magnitude_bins}")
         self.num_ops, self.magnitude = num_ops, magnitude
 
     def forward(self, img: Any) -> Any:

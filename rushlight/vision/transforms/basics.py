@@ -9,7 +9,7 @@ import numpy as np
 from numpy import ndarray
 
 from rushlight.base import dtypes
-from rushlight.base.errors import explain
+from rushlight.base.errors import runtime_error, type_error, value_error
 from rushlight.core.tensor import Tensor, from_array
 from rushlight.creation.factories import as_tensor
 from rushlight.nn import functional as F
@@ -35,7 +35,7 @@ def pil_to_tensor(pic: Any) -> Tensor:
     torch.Size([3, 2, 4])
     """
     if not is_pillow(pic):
-        raise TypeError(explain(f"pic should be PIL Image. Got {type(pic)}"))
+        raise type_error(f"pic should be PIL Image. Got {type(pic)}")
     kinds = {"I": np.int32, "I;16": np.uint16, "F": np.float32}
     array = np.array(pic, kinds.get(pic.mode, np.uint8))
     if pic.mode == "1":
@@ -54,10 +54,10 @@ def to_tensor(pic: Any) -> Tensor:
         found = pil_to_tensor(pic)
     elif isinstance(pic, ndarray):
         if pic.ndim not in (2, 3):
-            raise ValueError(explain(f"pic should be 2/3 dimensional. Got {pic.ndim} dimensions."))
+            raise value_error(f"pic should be 2/3 dimensional. Got {pic.ndim} dimensions.")
         found = from_array(np.array(planes(pic), order="C"))
     else:
-        raise TypeError(explain(f"pic should be PIL Image or ndarray. Got {type(pic)}"))
+        raise type_error(f"pic should be PIL Image or ndarray. Got {type(pic)}")
     if found._array.dtype != np.uint8:
         return found
     kind = dtypes.get_default_dtype().numpy
@@ -75,10 +75,10 @@ def to_pil_image(pic: Any, mode: str | None = None) -> Any:
     if module is None:
         raise ImportError("to_pil_image needs Pillow: pip install pillow")
     if not isinstance(pic, (Tensor, ndarray)):
-        raise TypeError(explain(f"pic should be Tensor or ndarray. Got {type(pic)}."))
+        raise type_error(f"pic should be Tensor or ndarray. Got {type(pic)}.")
     array = pic._array if isinstance(pic, Tensor) else pic
     if array.ndim not in (2, 3):
-        raise ValueError(explain(f"pic should be 2/3 dimensional. Got {array.ndim} dimensions."))
+        raise value_error(f"pic should be 2/3 dimensional. Got {array.ndim} dimensions.")
     if isinstance(pic, Tensor):
         if array.dtype.kind == "f" and mode != "F":
             array = (array * 255).astype(np.uint8)
@@ -106,7 +106,7 @@ def convert_image_dtype(image: Tensor, dtype: dtypes.dtype = dtypes.float32) -> 
         if (own is dtypes.float32 and dtype in (dtypes.int32, dtypes.int64)) or (
             own is dtypes.float64 and dtype is dtypes.int64
         ):
-            raise RuntimeError(explain(f"The cast from {own} to {dtype} cannot be performed safely."))
+            raise runtime_error(f"The cast from {own} to {dtype} cannot be performed safely.")
         return (image * (brightest(dtype) + 1.0 - 1e-3)).to(dtype)
     if dtype.is_floating_point:
         return image.to(dtype) / brightest(own)
@@ -127,33 +127,24 @@ def normalize(tensor: Tensor, mean: Sequence[float], std: Sequence[float], inpla
     tensor([[[2., 2.]]])
     """
     if not isinstance(tensor, Tensor):
-        raise TypeError(explain(f"img should be Tensor Image. Got {type(tensor)}", "apply ToTensor() first"))
+        raise type_error(f"img should be Tensor Image. Got {type(tensor)}", "apply ToTensor() first")
     if not tensor.is_floating_point():
-        raise TypeError(
-            explain(f"Input tensor should be a float tensor. Got {tensor.dtype}.", "apply ToTensor() first")
-        )
+        raise type_error(f"Input tensor should be a float tensor. Got {tensor.dtype}.", "apply ToTensor() first")
     if tensor._array.ndim < 3:
-        raise ValueError(
-            explain(
-                "Expected tensor to be a tensor image of size (..., C, H, W). Got tensor.size() = "
-                f"{tuple(tensor.shape)}"
-            )
+        raise value_error(
+            f"Expected tensor to be a tensor image of size (..., C, H, W). Got tensor.size() = {tuple(tensor.shape)}"
         )
     kind = tensor._array.dtype
     m, s = (np.asarray(v, kind).reshape(-1, 1, 1) for v in (as_array(mean), as_array(std)))
     if (s == 0).any():
-        raise ValueError(
-            explain(f"std evaluated to zero after conversion to {tensor.dtype}, leading to division by zero.")
-        )
+        raise value_error(f"std evaluated to zero after conversion to {tensor.dtype}, leading to division by zero.")
     if inplace:
         return tensor.sub_(from_array(m)).div_(from_array(s))
     made = (tensor - from_array(m)) / from_array(s)
     if made._array.shape != tensor._array.shape:
-        raise RuntimeError(
-            explain(
-                f"output with shape {list(tensor.shape)} doesn't match the broadcast shape {list(made.shape)}",
-                "pass one mean and one std for each channel of the image",
-            )
+        raise runtime_error(
+            f"output with shape {list(tensor.shape)} doesn't match the broadcast shape {list(made.shape)}",
+            "pass one mean and one std for each channel of the image",
         )
     return made
 
@@ -230,14 +221,10 @@ def pad(img: Any, padding: int | Sequence[int], fill: float = 0, padding_mode: s
     tensor([[[0, 1, 2, 0]]])
     """
     if padding_mode not in ("constant", "edge", "reflect", "symmetric"):
-        raise ValueError(
-            explain("Padding mode should be either constant, edge, reflect or symmetric", given=padding_mode)
-        )
+        raise value_error("Padding mode should be either constant, edge, reflect or symmetric", given=padding_mode)
     sides = [padding] if isinstance(padding, int) else list(padding)
     if len(sides) not in (1, 2, 4):
-        raise ValueError(
-            explain(f"Padding must be an int or a 1, 2, or 4 element tuple, not a {len(sides)} element tuple")
-        )
+        raise value_error(f"Padding must be an int or a 1, 2, or 4 element tuple, not a {len(sides)} element tuple")
     left, top, right, bottom = sides * (4 // len(sides))
     more: dict[str, Any] = {"constant_values": fill} if padding_mode == "constant" else {}
 
@@ -293,7 +280,7 @@ def target_size(now: tuple[int, int], size: int | Sequence[int], max_size: int |
     """(height, width) to resize to."""
     if not isinstance(size, int) and len(size) == 2:
         if max_size is not None:
-            raise ValueError(explain("max_size should only be passed if size is an int or a sequence of length 1"))
+            raise value_error("max_size should only be passed if size is an int or a sequence of length 1")
         return int(size[0]), int(size[1])
     short = size if isinstance(size, int) else int(size[0])
     h, w = now
@@ -301,11 +288,9 @@ def target_size(now: tuple[int, int], size: int | Sequence[int], max_size: int |
     long = int(short * high / low)
     if max_size is not None:
         if max_size <= short:
-            raise ValueError(
-                explain(
-                    f"max_size = {max_size} must be strictly greater than the requested size for the smaller edge "
-                    f"size = {size}"
-                )
+            raise value_error(
+                f"max_size = {max_size} must be strictly greater than the requested size for the smaller edge "
+                f"size = {size}"
             )
         if long > max_size:
             short, long = int(max_size * short / long), max_size
@@ -322,7 +307,7 @@ def rgb_to_grayscale(img: Any, num_output_channels: int = 1) -> Any:
     tensor([[[0.2989]]])
     """
     if num_output_channels not in (1, 3):
-        raise ValueError(explain("num_output_channels should be either 1 or 3"))
+        raise value_error("num_output_channels should be either 1 or 3")
     if is_pillow(img):
         grey = img.convert("L")
         return grey if num_output_channels == 1 else grey.convert("RGB")
@@ -330,9 +315,7 @@ def rgb_to_grayscale(img: Any, num_output_channels: int = 1) -> Any:
         found = rgb_to_grayscale(as_tensor(planes(img)), num_output_channels)
         return np.moveaxis(found._array, 0, -1)
     if img._array.ndim < 3 or img._array.shape[-3] not in (1, 3):
-        raise TypeError(
-            explain(f"Input image tensor permitted channel values are [1, 3], but found {tuple(img.shape)}")
-        )
+        raise type_error(f"Input image tensor permitted channel values are [1, 3], but found {tuple(img.shape)}")
     a = img._array
     if a.shape[-3] == 3:
         bright = 0.2989 * a[..., 0, :, :] + 0.587 * a[..., 1, :, :] + 0.114 * a[..., 2, :, :]
@@ -352,5 +335,5 @@ def pair(size: int | Sequence[int]) -> tuple[int, int]:
     if isinstance(size, int):
         return size, size
     if len(size) not in (1, 2):
-        raise ValueError(explain("Please provide only two dimensions (h, w) for size.", given=tuple(size)))
+        raise value_error("Please provide only two dimensions (h, w) for size.", given=tuple(size))
     return int(size[0]), int(size[-1])

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
-from rushlight.base.errors import explain
+from rushlight.base.errors import type_error, value_error
 from rushlight.core.tensor import Tensor, from_array
 from rushlight.nn import functional as F
 from rushlight.ops.math.elementwise import where
@@ -43,7 +43,7 @@ def enhanced(img: Any, kind: str, factor: float) -> Any:
 
 def check_factor(name: str, factor: float) -> None:
     if factor < 0:
-        raise ValueError(explain(f"{name} ({factor}) is not non-negative."))
+        raise value_error(f"{name} ({factor}) is not non-negative.")
 
 
 def adjust_brightness(img: Any, brightness_factor: float) -> Any:
@@ -97,7 +97,7 @@ def adjust_hue(img: Any, hue_factor: float) -> Any:
     tensor([0., 1., 0.])
     """
     if not -0.5 <= hue_factor <= 0.5:
-        raise ValueError(explain(f"hue_factor ({hue_factor}) is not in [-0.5, 0.5]."))
+        raise value_error(f"hue_factor ({hue_factor}) is not in [-0.5, 0.5].")
     if is_pillow(img):
         return pillow_hue(img, hue_factor)
 
@@ -207,13 +207,13 @@ def gaussian_blur(img: Any, kernel_size: int | Sequence[int], sigma: float | Seq
     """
     sizes = [kernel_size] * 2 if isinstance(kernel_size, int) else list(kernel_size)
     if any(k % 2 == 0 or k < 0 for k in sizes):
-        raise ValueError(explain(f"kernel_size should have odd and positive integers. Got {kernel_size}"))
+        raise value_error(f"kernel_size should have odd and positive integers. Got {kernel_size}")
     if sigma is None:
         sigma = [k * 0.15 + 0.35 for k in sizes]
     sigmas = [float(sigma)] * 2 if isinstance(sigma, (int, float)) else [float(s) for s in sigma]
     sigmas *= 2 // len(sigmas)
     if any(s <= 0 for s in sigmas):
-        raise ValueError(explain(f"sigma should have positive values. Got {sigmas}"))
+        raise value_error(f"sigma should have positive values. Got {sigmas}")
     if is_pillow(img):
         return to_pil_image(gaussian_blur(pil_to_tensor(img), sizes, sigmas), img.mode)
     x, y = (bell(k, s) for k, s in zip(sizes, sigmas))
@@ -268,7 +268,7 @@ def solarize(img: Any, threshold: float) -> Any:
 
         return ImageOps.solarize(img, threshold)  # type: ignore[arg-type]
     if isinstance(img, Tensor) and threshold > bound(img):
-        raise TypeError(explain("Threshold should be less than bound of img.", given=(threshold, bound(img))))
+        raise type_error("Threshold should be less than bound of img.", given=(threshold, bound(img)))
     return on_planes(lambda x: where(x >= threshold, invert(x), x), img)
 
 
@@ -308,7 +308,7 @@ def equalize(img: Any) -> Any:
 
     def change(x: Tensor) -> Tensor:
         if x._array.dtype != np.uint8:
-            raise TypeError(explain(f"Only torch.uint8 image tensors are supported, but found {x.dtype}"))
+            raise type_error(f"Only torch.uint8 image tensors are supported, but found {x.dtype}")
         planes = x._array.reshape(-1, *x._array.shape[-2:])
         return from_array(np.stack([evened(plane) for plane in planes]).reshape(x._array.shape))
 

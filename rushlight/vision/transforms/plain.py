@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from rushlight.base.dtypes import dtype
-from rushlight.base.errors import explain
+from rushlight.base.errors import type_error, value_error
 from rushlight.core.tensor import Tensor
 from rushlight.random import default_generator
 from rushlight.vision.images import InterpolationMode, size_of
@@ -97,7 +97,7 @@ class Lambda(Transform):
 
     def __init__(self, lambd: Callable[[Any], Any]):
         if not callable(lambd):
-            raise TypeError(explain(f"Argument lambd should be callable, got {type(lambd).__name__!r}"))
+            raise type_error(f"Argument lambd should be callable, got {type(lambd).__name__!r}")
         self.lambd = lambd
 
     def forward(self, img: Any) -> Any:
@@ -201,11 +201,9 @@ class RandomCrop(Transform):
         """Top, left, height and width of a random part."""
         (h, w), (th, tw) = size_of(img), output_size
         if h < th or w < tw:
-            raise ValueError(
-                explain(
-                    f"Required crop size {(th, tw)} is larger than input image size {(h, w)}",
-                    "pass a padding, or pad_if_needed=True",
-                )
+            raise value_error(
+                f"Required crop size {(th, tw)} is larger than input image size {(h, w)}",
+                "pass a padding, or pad_if_needed=True",
             )
         if (h, w) == (th, tw):
             return 0, 0, h, w
@@ -292,7 +290,7 @@ class RandomRotation(Transform):
     ):
         if isinstance(degrees, (int, float)):
             if degrees < 0:
-                raise ValueError(explain("If degrees is a single number, it must be positive."))
+                raise value_error("If degrees is a single number, it must be positive.")
             degrees = (-degrees, degrees)
         self.degrees = [float(d) for d in degrees]
         self.interpolation, self.expand = InterpolationMode(interpolation), expand

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from rushlight.base.errors import explain
+from rushlight.base.errors import value_error
 from rushlight.core.tensor import Tensor
 from rushlight.creation.factories import empty, tensor
 from rushlight.random import default_generator
@@ -112,13 +112,13 @@ def factors(
     """(min, max) of a setting; None if it does not change the image."""
     if isinstance(value, (int, float)):
         if value < 0:
-            raise ValueError(explain(f"If {name} is a single number, it must be non negative."))
+            raise value_error(f"If {name} is a single number, it must be non negative.")
         low, high = middle - value, middle + value
         low = max(low, 0.0) if middle else low
     else:
         low, high = (float(v) for v in value)
     if not bounds[0] <= low <= high <= bounds[1]:
-        raise ValueError(explain(f"{name} values should be between {bounds}, but got {[low, high]}."))
+        raise value_error(f"{name} values should be between {bounds}, but got {[low, high]}.")
     return None if low == high == middle else (float(low), float(high))
 
 
@@ -137,9 +137,9 @@ class GaussianBlur(Transform):
         self.kernel_size = pair(kernel_size)
         self.sigma = (float(sigma),) * 2 if isinstance(sigma, (int, float)) else tuple(float(s) for s in sigma)
         if any(k <= 0 or k % 2 == 0 for k in self.kernel_size):
-            raise ValueError(explain("Kernel size value should be an odd and positive number."))
+            raise value_error("Kernel size value should be an odd and positive number.")
         if not 0.0 < self.sigma[0] <= self.sigma[1]:
-            raise ValueError(explain(f"sigma values should be positive and of the form (min, max). Got {self.sigma}"))
+            raise value_error(f"sigma values should be positive and of the form (min, max). Got {self.sigma}")
 
     @staticmethod
     def get_params(sigma_min: float, sigma_max: float) -> float:
@@ -176,9 +176,9 @@ class RandomAffine(Transform):
         self.shear = None if shear is None else either_way("shear", shear)
         self.interpolation, self.fill, self.center = InterpolationMode(interpolation), fill, center
         if translate is not None and not all(0.0 <= t <= 1.0 for t in translate):
-            raise ValueError(explain("translation values should be between 0 and 1"))
+            raise value_error("translation values should be between 0 and 1")
         if scale is not None and not all(s > 0 for s in scale):
-            raise ValueError(explain("scale values should be positive"))
+            raise value_error("scale values should be positive")
 
     @staticmethod
     def get_params(
@@ -222,7 +222,7 @@ def either_way(name: str, value: Any) -> list[float]:
     """[-v, v] for a number v, else the given numbers."""
     if isinstance(value, (int, float)):
         if value < 0:
-            raise ValueError(explain(f"If {name} is a single number, it must be positive."))
+            raise value_error(f"If {name} is a single number, it must be positive.")
         return [-float(value), float(value)]
     return [float(v) for v in value]
 
@@ -287,7 +287,7 @@ class RandomErasing(Transform):
         inplace: bool = False,
     ):
         if isinstance(value, str) and value != "random":
-            raise ValueError(explain("If value is str, it should be 'random'"))
+            raise value_error("If value is str, it should be 'random'")
         self.p, self.scale, self.ratio, self.value, self.inplace = p, scale, ratio, value, inplace
 
     @staticmethod
@@ -310,11 +310,9 @@ class RandomErasing(Transform):
         value = self.value
         colours = None if value == "random" else [value] if isinstance(value, (int, float)) else list(value)
         if colours is not None and len(colours) not in (1, img.shape[-3]):
-            raise ValueError(
-                explain(
-                    f"If value is a sequence, it should have either a single value or {img.shape[-3]} (number of "
-                    "input channels)"
-                )
+            raise value_error(
+                f"If value is a sequence, it should have either a single value or {img.shape[-3]} (number of "
+                "input channels)"
             )
         return warps.erase(img, *self.get_params(img, self.scale, self.ratio, colours), self.inplace)
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
-from rushlight.base.errors import explain
+from rushlight.base.errors import not_implemented_error, type_error, value_error
 from rushlight.core.tensor import Tensor, from_array
 from rushlight.nn import functional as F
 from rushlight.vision.images import RESAMPLING, InterpolationMode, is_pillow, on_pixels, size_of
@@ -69,7 +69,7 @@ def affine(
              [4, 2]]])
     """
     if scale <= 0.0:
-        raise ValueError(explain("Argument scale should be positive"))
+        raise value_error("Argument scale should be positive")
     shears = [float(shear), 0.0] if isinstance(shear, (int, float)) else [float(s) for s in shear]
     shears += [0.0] * (2 - len(shears))
     mode, (h, w) = InterpolationMode(interpolation), size_of(img)
@@ -102,7 +102,7 @@ def rotate(
         mode = RESAMPLING[InterpolationMode(interpolation)]
         return img.rotate(angle, mode, expand, center, fillcolor=colour_of(img, fill))
     if expand:
-        raise NotImplementedError(explain("rotate: expand=True is done for PIL images only: use to_pil_image first"))
+        raise not_implemented_error("rotate: expand=True is done for PIL images only: use to_pil_image first")
     return affine(img, -angle, [0, 0], 1.0, 0.0, interpolation, fill, center)
 
 
@@ -204,7 +204,7 @@ def erase(img: Tensor, i: int, j: int, h: int, w: int, v: Any, inplace: bool = F
              [1., 1.]]])
     """
     if not isinstance(img, Tensor):
-        raise TypeError(explain(f"img should be Tensor. Got {type(img)}", "apply ToTensor() first"))
+        raise type_error(f"img should be Tensor. Got {type(img)}", "apply ToTensor() first")
     out = img if inplace else img.clone()
     out[..., i : i + h, j : j + w] = v
     return out
@@ -218,7 +218,7 @@ def five_crop(img: Any, size: int | Sequence[int]) -> tuple[Any, Any, Any, Any, 
     """  # noqa: E501
     (th, tw), (h, w) = pair(size), size_of(img)
     if tw > w or th > h:
-        raise ValueError(explain(f"Requested crop size {(th, tw)} is bigger than input size {(h, w)}"))
+        raise value_error(f"Requested crop size {(th, tw)} is bigger than input size {(h, w)}")
     return (
         crop(img, 0, 0, th, tw),
         crop(img, 0, w - tw, th, tw),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from rushlight.base.errors import explain
+from rushlight.base.errors import runtime_error
 from rushlight.core.mode import mode
 from rushlight.core.tensor import Tensor
 from rushlight.core.worlds import TENSORS
@@ -20,7 +20,7 @@ def get_unwrapped(tensor: Tensor) -> Tensor:
     """The tensor of all samples, with the batch in dimension 0."""
     array: Any = tensor._array
     if not isinstance(array, Batch):
-        raise RuntimeError(explain("No wrappers present!"))
+        raise runtime_error("No wrappers present!")
     return array.value
 
 
@@ -51,5 +51,5 @@ def running(level: int) -> Level:
     while found is not None and found.depth != level:
         found = found.outer
     if found is None:
-        raise RuntimeError(explain(f"no vmap of level {level} runs"))
+        raise runtime_error(f"no vmap of level {level} runs")
     return found

@@ -7,7 +7,7 @@ from typing import Any
 from rushlight.cuda import amp, nvtx
 from rushlight.cuda.random import get_rng_state_all, manual_seed, manual_seed_all, set_rng_state_all
 
-from rushlight.base.errors import NoCuda, explain
+from rushlight.base.errors import NoCuda, assertion_error, explain, type_error
 from rushlight.base.missing_names import tell as _tell
 
 
@@ -117,11 +117,9 @@ def absent_type(name: str) -> Any:
 
     def make(*args: Any, **kwargs: Any) -> Any:
         """TypeError: there is only the CPU."""
-        raise TypeError(
-            explain(
-                f"type torch.cuda.{name} not available. Torch not compiled with CUDA enabled.",
-                f"use torch.{name}, or check torch.cuda.is_available() first",
-            )
+        raise type_error(
+            f"type torch.cuda.{name} not available. Torch not compiled with CUDA enabled.",
+            f"use torch.{name}, or check torch.cuda.is_available() first",
         )
 
     make.__name__ = make.__qualname__ = name
@@ -133,10 +131,8 @@ def absent(name: str, place: str = "cuda") -> Any:
 
     def need(*args: Any, **kwargs: Any) -> Any:
         """AssertionError: there is only the CPU."""
-        raise AssertionError(
-            explain(
-                f"Torch not compiled with {place.upper()} enabled", f"check torch.{place}.is_available() before {name}"
-            )
+        raise assertion_error(
+            f"Torch not compiled with {place.upper()} enabled", f"check torch.{place}.is_available() before {name}"
         )
 
     need.__name__ = need.__qualname__ = name

@@ -6,16 +6,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from rushlight.base.errors import explain
+from rushlight.base.errors import runtime_error
 
 
 def mark(msg: str, *args: Any, **kwargs: Any) -> Any:
     """RuntimeError: there is no GPU profiler."""
-    raise RuntimeError(
-        explain(
-            "NVTX functions not installed. Are you sure you have a CUDA build?",
-            "use torch.profiler.record_function, which marks a part of a program for torch.profiler",
-        )
+    raise runtime_error(
+        "NVTX functions not installed. Are you sure you have a CUDA build?",
+        "use torch.profiler.record_function, which marks a part of a program for torch.profiler",
     )
 
 
