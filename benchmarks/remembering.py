@@ -2,7 +2,7 @@
 
     env -u OPENBLAS_CORETYPE python benchmarks/remembering.py
 
-For the line, the families of ops (and the texts of calls.py) are compiled a second time with that statement cut out;
+For the line, the families of ops are compiled a second time with that statement cut out;
 the two take turns in short blocks, and each one's best block is printed, in nanoseconds an op (3x4 float32, recorded),
 beside an empty function's call, which tells how fast the machine is. For anomaly detection, a step of an MLP
 64-64-64-10, batch 32, is run with it and without, here and (where torch is installed) in torch."""
@@ -17,14 +17,12 @@ from importlib import import_module
 from time import perf_counter_ns
 from types import ModuleType
 from typing import Any
-from unittest.mock import patch
 
 import rushlight
-from rushlight.core import call_text, families
+from rushlight.core import families
 from rushlight.core.table import TABLE
 
 BLOCKS, CALLS, STEPS = 1500, 100, 300
-SOURCE = call_text.source
 LINES = re.compile(r"""^( *)\w+ = frame\(\d\)\n.*f_code\n.*remember\((\w+), \w+\)\n""", re.MULTILINE)
 
 
@@ -47,16 +45,13 @@ def families_without() -> ModuleType:
 def rebuilt(name: str, args: tuple, home: ModuleType) -> Callable:
     """An op of the table, made by the families of `home`."""
     op = copy.copy(TABLE[name])
-    call = getattr(home, op.family.__name__ if op.family.__name__ != "elementwise" else kind(op))(op)
-    with patch.object(
-        call_text, "source", call_text.source if home is families else lambda *about: cut(SOURCE(*about))
-    ):
-        call(*args)  # the first call of a view writes its text
-    return call
+    return getattr(home, kind(op))(op)
 
 
 def kind(op: Any) -> str:
-    return "general" if op.settings or len(op.inputs) > 2 else "unary" if len(op.inputs) == 1 else "binary"
+    if op.family is families.reduction:
+        return "reduction"
+    return "unary" if len(op.inputs) == 1 else "binary"
 
 
 def block(work: Callable, args: tuple) -> float:
@@ -69,7 +64,7 @@ def block(work: Callable, args: tuple) -> float:
 def lines() -> None:
     a = rushlight.ones(3, 4, requires_grad=True)
     without = families_without()
-    cases = {"mul": (a, a), "add": (a, a), "tanh": (a,), "sum": (a,), "transpose": (a, 0, 1)}
+    cases = {"mul": (a, a), "add": (a, a), "tanh": (a,), "sum": (a,)}
     print(f"{'ns an op':12}{'with its line':>16}{'without':>12}{'difference':>14}")
     for name, args in cases.items():
         sides = rebuilt(name, args, families), rebuilt(name, args, without)

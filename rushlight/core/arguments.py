@@ -213,34 +213,31 @@ def left_out(op: Op) -> tuple[int, tuple]:
     return needed, tuple([op.defaults[name] for name in names[needed:]])
 
 
-def unbound(op: Op) -> tuple[str, str, str]:
-    """Three texts: the condition for calling `bind`; the condition for dimensions that count from the end; the
-    arguments with all dimensions counted from the front.
+def binding(op: Op) -> dict[str, Any]:
+    """How a call with all its positional arguments is bound without `bind`, in terms of their positions in the call.
 
-    A call needs no `bind` if all arguments are there, in the order of the entry. The kernel finds dimensions that are
-    too large, except where the call has another order. A list of dimensions needs no check in an op that only this
-    package calls."""
+    `direct`: whether that is possible; `order`: the position of each argument of the entry; `moved`: whether the order
+    differs; `dims`: dimensions; `wrapped`: dimensions that may count from the end of the tensor at position `first`;
+    `lists`: tuples of dimensions. The kernel refuses dimensions that are too large, except in a call with another
+    order. A list of dimensions is not checked further in an op that only this package calls."""
     names = op.inputs + op.settings
     roles = {i: ROLES[name] for i, name in enumerate(names) if name in ROLES and i >= len(op.inputs)}
-    order = op.options["order"].split() if "order" in op.options else list(names)
-    direct = (wrap, wrap_new) if op.options.get("function", True) else (wrap, wrap_new, wrap_all)
-    if sorted(order) != sorted(names) or "variadic" in op.options or not all(role in direct for role in roles.values()):
-        return "True", "", ""
-    # where each is in the call
-    at, moved = [order.index(name) for name in names], order != list(names)
-    known = [i for i, role in roles.items() if role is wrap and op.inputs[0] == "x"]
-    ndim = f"args[{at[0]}]._array.ndim"
-    conditions = [f"kwargs or len(args) != {len(names)}"]
-    for i, role in roles.items():
-        d = f"args[{at[i]}]"
-        if role is wrap_all:
-            conditions += [f"{d}.__class__ is not tuple or {d} and min({d}) < 0"]
-        else:
-            far = f" and {d} < -{ndim}" + f" or {d} >= {ndim}" * moved if i in known else ""
-            conditions += [f"{d}.__class__ is not int or {d} < 0{far}"]
-    given = [f"args[{k}]" + f" if args[{k}] >= 0 else args[{k}] + {ndim}" * (i in known) for i, k in enumerate(at)]
-    behind = "True" if moved else " or ".join(f"args[{i}] < 0" for i in known)
-    return " or ".join(conditions), behind, ", ".join(given)
+    given = op.options["order"].split() if "order" in op.options else list(names)
+    allowed = (wrap, wrap_new) if op.options.get("function", True) else (wrap, wrap_new, wrap_all)
+    direct = sorted(given) == sorted(names) and "variadic" not in op.options and {*roles.values()} <= {*allowed}
+    order = tuple([given.index(name) for name in names]) if direct else ()
+    return {
+        "direct": direct,
+        "required": left_out(op)[0],
+        "order": order,
+        "moved": given != list(names),
+        "first": order[0] if direct else 0,
+        "dims": tuple([order[i] for i, role in roles.items() if role is not wrap_all]) if direct else (),
+        "wrapped": tuple([order[i] for i, role in roles.items() if role is wrap and op.inputs[0] == "x"])
+        if direct
+        else (),
+        "lists": tuple([order[i] for i, role in roles.items() if role is wrap_all]) if direct else (),
+    }
 
 
 def named(call: Any, op: Op) -> Callable:

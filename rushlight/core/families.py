@@ -64,12 +64,12 @@ def node_class(op: Op, **how: Any) -> type[Node]:
 
 
 def vjp(op: Op, world: World, how: dict[str, Any]) -> Callable:
-    """(node, g) -> gradients of the inputs: written from the rules with the first backward."""
+    """(node, g) -> gradients of the inputs: specialised with the first backward."""
 
     def first(node: Any, g: Any) -> Any:
-        from rushlight.core.backward_text import written
+        from rushlight.core.backward_call import function_of
 
-        run = written(op, world, **how)
+        run = function_of(op, world, **how)
         setattr(op.node_class, world.method, run)
         return run(node, g)
 
@@ -360,11 +360,11 @@ def view(op: Op) -> Callable:
     kernel = op.kernel
     op.make_node = node_class
 
-    def run(*given: Any) -> Any:  # the first call writes the real one
-        from rushlight.core.call_text import written
+    def run(*given: Any) -> Any:  # the first call makes the real one
+        from rushlight.core.call import function_of
 
         nonlocal run
-        run = written(op, view=True)
+        run = function_of(op)
         return run(*given)
 
     def call(*args: Any, **kwargs: Any) -> Tensor:
@@ -375,15 +375,15 @@ def view(op: Op) -> Callable:
 
 def general(op: Op, kernel: Callable | None = None) -> Callable:
     """Tensors and settings -> one array or several: every op whose arguments follow no common pattern
-    (core/call_text.py)."""
+    (core/call.py)."""
     kernel = kernel or op.kernel
     op.make_node = partial(node_class, several=" " in op.options.get("outputs", "") or op.options.get("list"))
 
-    def run(*given: Any) -> Any:  # the first call writes the real one
-        from rushlight.core.call_text import written
+    def run(*given: Any) -> Any:  # the first call makes the real one
+        from rushlight.core.call import function_of
 
         nonlocal run
-        run = written(op)
+        run = function_of(op)
         return run(*given)
 
     def call(*args: Any, out: Any = None, **kwargs: Any) -> Any:

@@ -1,8 +1,7 @@
 """What gradients are while backward runs: arrays, or tensors whose computation is recorded.
 
-The engine is written once, and so is the writer of backward's text (core/backward_text.py). What differs between the
-worlds is here, as methods; Numbers is Arrays for single values. A faster world plugs in from outside:
-`rushlight.fast.backward_chains.Deferred`."""
+The engine is written once. The methods here are what differs between the two worlds. A faster world plugs in from
+outside: `rushlight.fast.backward_chains.Deferred`."""
 
 from __future__ import annotations
 
@@ -17,7 +16,6 @@ from rushlight.base import dtypes
 from rushlight.base.higher import Higher
 from rushlight.core.faster import Site, dispatching, least
 from rushlight.core.node import Node
-from rushlight.core.table import Op
 from rushlight.core.tensor import Tensor, created, from_array
 from rushlight.core.worlds import ARRAYS, TENSORS
 from rushlight.kernels.summation import added
@@ -54,8 +52,6 @@ class Arrays:
     __slots__ = ()
     method = "arrays"  # the node's method that runs the rules in this world
     names = ARRAYS  # what the names in rules mean
-    # the line that gives a reduction's gradient its reduced dimensions
-    g_kept = ["if g.ndim:", "    g = g.reshape(saved[-1])"]
     records = False  # whether backward is recorded itself, for higher derivatives
     # (g, node) -> the gradient as the node's rules take it; None: as it is
     arriving: Callable[[Any, Node], Any] | None = None
@@ -107,33 +103,6 @@ class Arrays:
         none."""
         return [g[i] if i in g else fact if fact is None else np.zeros(*fact) for i, fact in enumerate(facts)]
 
-    # -- the text of backward --
-
-    @staticmethod
-    def kind(g: str) -> str:
-        """The expression for the kind of a gradient's dtype: 'c' for complex numbers."""
-        return f"{g}.dtype.kind"
-
-    @staticmethod
-    def saved(op: Op, name: str, at: str, kept: bool) -> str:
-        """The expression for what is saved under this name, as the rule is given it. `at`: the expression for the item
-        that the node keeps."""
-        if name == "tensors":
-            return f"[t._array for t in {at}]"
-        if name in op.inputs:
-            return f"{at}._array" if op.elementwise else f"(None if {at} is None else {at}._array)"
-        return f"{at}.reshape(saved[-1])" if name == "out" and kept else at
-
-
-class Numbers(Arrays):
-    """Gradients are NumPy's scalars: the world of arrays, where all saved arrays are 0-d."""
-
-    __slots__ = ()
-
-    @staticmethod
-    def saved(op: Op, name: str, at: str, kept: bool) -> str:
-        return f"{at}._array[()]" if name in op.inputs else f"{at}[()]" if name == "out" else at
-
 
 class Tensors:
     """Gradients are tensors; the rules run as ops, which may be recorded."""
@@ -141,7 +110,6 @@ class Tensors:
     __slots__ = ()
     method = "tensors"
     names = TENSORS
-    g_kept = ["g = reshape(g, saved[-1])"]
     records = True
     arriving = None
 
@@ -183,18 +151,6 @@ class Tensors:
             for i, fact in enumerate(facts)
         ]
 
-    @staticmethod
-    def kind(g: str) -> str:
-        return f"{g}._array.dtype.kind"
-
-    @staticmethod
-    def saved(op: Op, name: str, at: str, kept: bool) -> str:
-        outputs = op.options.get("outputs", "").split()
-        if name == "out":
-            output = f"saved_output(node, {at})"
-            return f"reshape({output}, saved[-1])" if kept else output
-        return f"saved_part(node, {at}, {outputs.index(name)})" if name in outputs else at
-
 
 World = Arrays | Tensors
-AS_ARRAYS, AS_NUMBERS, AS_TENSORS = Arrays(), Numbers(), Tensors()
+AS_ARRAYS, AS_TENSORS = Arrays(), Tensors()

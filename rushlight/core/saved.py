@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from rushlight.base.text import define, indented, tupled
+from rushlight.base.specialise import specialise
 from rushlight.core.clock import tick
 from rushlight.core.engine import graph_errors
 from rushlight.core.node import Node, Output, unpacked
@@ -15,34 +15,49 @@ from rushlight.core.table import Op, parameters, ruled_inputs
 from rushlight.core.tensor import Tensor, from_array
 
 
-def saved_items(op: Op) -> list[str]:
-    """What nodes keep, as expressions of the arguments `a`, edges `e` and outputs `r`.
-
-    A tensor is kept only if a rule that will run names it.
-    """
+def kept_items(op: Op) -> tuple[tuple[str, int, tuple[int, ...], bool], ...]:
+    """What nodes keep for the rules: (kind, place, users, always) of each item. `place`: of the argument or output;
+    `users`: the edges whose rules name the item; `always`: whether the item is kept without a look at the edges."""
     names, edges = op.inputs + op.settings, ruled_inputs(op)
     outputs = op.options.get("outputs", "out").split()
     kept = []
     for name in op.saves:
         base, _, fact = name.rpartition("_")
-        users = [j for j, user in enumerate(edges) if op.rules[user] and name in parameters(op.rules[user])]
-        test = " or ".join(f"e[{j}] is not None" for j in users) or "False"
+        users = tuple([j for j, user in enumerate(edges) if op.rules[user] and name in parameters(op.rules[user])])
+        always = True
         if name in op.inputs:
-            item = f"a[{names.index(name)}]"
-            kept.append(item if "tensors" in op.inputs or len(edges) == 1 else f"{item} if {test} else None")
+            kind, place, always = "argument", names.index(name), "tensors" in op.inputs or len(edges) == 1
         elif name in names:
-            kept.append(f"a[{names.index(name)}]")
+            kind, place = "argument", names.index(name)
         elif name in outputs:  # a later write to it matters only to rules that will run
-            item = f"r[{outputs.index(name)}]"
-            item = f"apart({item})" if name == op.options.get("apart") else item
-            kept.append(item if len(users) == len(edges) else f"{item} if {test} else None")
+            kind, place = "copy" if name == op.options.get("apart") else "output", outputs.index(name)
+            always = len(users) == len(edges)
         elif name == "tensors_shapes":
-            kept.append(f"[t._array.shape for t in a[{names.index('tensors')}]]")
+            kind, place = "shapes", names.index("tensors")
         elif fact in ("shape", "dtype") and base in op.inputs:
-            kept.append(f"a[{names.index(base)}]." + ("_array.shape" if fact == "shape" else "dtype"))
+            kind, place = fact, names.index(base)
         else:
             raise TypeError(f"{op.name}: a rule names {name}, which is no input, output or setting")
-    return kept
+        kept.append((kind, place, users, always))
+    return tuple(kept)
+
+
+def saved_items(op: Any, values: Any, edges: Any, outputs: Any) -> tuple:
+    """What a node keeps: a tensor only if a rule that will run names it. Specialised for `kept`."""
+    return tuple(
+        [
+            (
+                values[place] if kind == "argument"
+                else outputs[place] if kind == "output"
+                else apart(outputs[place]) if kind == "copy"
+                else [t._array.shape for t in values[place]] if kind == "shapes"
+                else values[place]._array.shape if kind == "shape"
+                else values[place].dtype
+            )
+            if always or any(edges[j] is not None for j in users) else None
+            for kind, place, users, always in op.kept
+        ]
+    )  # fmt: skip
 
 
 def apart(output: Any) -> Any:
@@ -51,9 +66,8 @@ def apart(output: Any) -> Any:
 
 
 def save_function(op: Op) -> Callable:
-    """(args, edges, outputs) -> what a node keeps for its rules."""
-    text = "\n".join(["def save(a, e, r):", *indented(tupled("return ", saved_items(op)))]) + "\n"
-    return define(text, "save", {"apart": apart}, f"saved by {op.name}")
+    """(arguments, edges, outputs) -> what a node keeps for its rules: `saved_items` of one op."""
+    return specialise(saved_items, {"kept": kept_items(op)}, locals={}, scope={"apart": apart}, name=f"save_{op.name}")
 
 
 def saved_output(node: Any, array: Any) -> Tensor:

@@ -5,14 +5,13 @@
 >>> rushlight.docs.tanh.formula, rushlight.docs.tanh.rules
 ('tanh(input)', {'input': 'g * (1 - out * out)'})
 
-`call` is the text that an eager call runs, and the text of its backward:
+`call` is the code of an eager call, then the code of the op's backward (base/specialise.py):
 
->>> print(*rushlight.docs.where.call.splitlines()[:6], sep="\\n")
+>>> print(*rushlight.docs.where.call.splitlines()[:5], sep="\\n")
 def call_where(kernel, args, kwargs, out):
     try:
-        # the arguments, in the order of the entry
         if kwargs or len(args) != 3:
-            args, kwargs = bind(args, kwargs), {}
+            args, kwargs = (bind(args, kwargs), {})
         condition, x, y = values = args
 """
 
@@ -28,10 +27,9 @@ from typing import Any
 from rushlight.base import lazy
 from rushlight.base.errors import meant
 from rushlight.base.public_function import private
-from rushlight.core import families
-from rushlight.core.backward_text import backward_source
+from rushlight.core import backward_call, families
 from rushlight.core.build import elementwise, offered
-from rushlight.core.call_text import source
+from rushlight.core.call import source
 from rushlight.core.gradient_worlds import AS_ARRAYS
 from rushlight.core.table import NAMESPACES, TABLE, Op
 from rushlight.core.tensor import Tensor
@@ -106,7 +104,7 @@ class Doc:
             how = {"kept": False, "several": False, **getattr(op.make_node, "keywords", {})}
             rules = {name: str(expression(op, rule)) for name, rule in op.rules.items() if rule is not None}
             comments = [f"# rule_{name}: {text.splitlines()[0]}" for name, text in rules.items()]
-            texts.append("\n".join([*comments, backward_source(op, AS_ARRAYS, **how)]))
+            texts.append("\n".join([*comments, backward_call.source(op, AS_ARRAYS, **how)]))
         return "\n\n".join(texts)
 
     @property
@@ -154,7 +152,7 @@ def call_text(op: Op) -> str:
     elif family is elementwise:
         family = families.general
     if family in (families.general, families.view):
-        return source(op, view=family is families.view)
+        return source(op)
     call = next(c for c in family.__code__.co_consts if isinstance(c, CodeType) and c.co_name == "call")
     return inspect.cleandoc("\n" + inspect.getsource(call)) + "\n"
 

@@ -21,7 +21,7 @@ import rushlight
 from rushlight.base.errors import ours
 from rushlight.base.text import GENERATED, define
 from rushlight.compile.capture import input_sources
-from rushlight.core import call_text, families
+from rushlight.core import backward_call, call
 from rushlight.core.table import TABLE
 from rushlight.fx.graph_module import compiled as compiled_graph
 from rushlight.loops import cache
@@ -33,6 +33,7 @@ PACKAGE = Path(rushlight.__file__).parent
 # The only other files that call exec, eval or compile, and what for.
 ELSEWHERE = {
     "base/text.py": "define",
+    "base/specialise.py": "a syntax tree: the call and the backward of an op",
     "compat/run.py": "the cells of the user's notebook",
     "loops/cache.py": "a file of the cache folder, whose .pyc is damaged",
     "compile/export/runtime.py": "define, in programs that run without rushlight",
@@ -60,7 +61,7 @@ def test_only_define_compiles_text():
 
 
 def where_call():
-    return call_text.written(TABLE["where"])
+    return call.function_of(TABLE["where"])
 
 
 def backward(world):
@@ -153,9 +154,9 @@ def test_a_traceback_shows_the_line_of_a_call(monkeypatch):
     with pytest.raises(RuntimeError) as raised:
         rushlight.ones(2, 3).reshape(7)
     shown = lines_of(raised.value)
-    assert shown[f"{GENERATED}call of reshape>"] == "return otherwise(op, values, error, out)"
+    assert shown[call.__file__] == "return otherwise(op, values, error, out)"
     cause = lines_of(raised.value.__context__)
-    assert cause[f"{GENERATED}call of reshape>"] == "result = kernel(x_array, shape)"
+    assert cause[call.__file__].startswith("result = kernel(")
 
 
 def test_a_traceback_shows_the_line_of_a_backward():
@@ -164,7 +165,7 @@ def test_a_traceback_shows_the_line_of_a_backward():
     node.saved = (None,)
     with pytest.raises(TypeError) as raised:
         node.arrays(np.ones(3))
-    assert lines_of(raised.value)[f"{GENERATED}backward of tanh, arrays>"].strip()
+    assert lines_of(raised.value)[backward_call.__file__].startswith("grad[name] = rule[name](g")
 
 
 def test_a_traceback_shows_the_line_of_an_optimizer():
@@ -179,7 +180,7 @@ def test_a_debugger_steps_into_a_call():
     debugger.use_rawinput = False
     x = rushlight.ones(3)
     debugger.runcall(where_call(), TABLE["where"].kernel, (x > 0, x, x), {}, None)
-    assert "result = kernel(condition_array, x_array, y_array)" in out.getvalue()
+    assert "result = kernel(*[array[name]" in out.getvalue()
 
 
 # -- define ----------------------------------------------------------------------------------------
@@ -240,33 +241,3 @@ def test_define_keeps_nothing_of_the_function_alive():
     del made
     gc.collect()
     assert alive() is None
-
-
-# -- the texts of calls ----------------------------------------------------------------------------
-
-WRITTEN = [op for op in TABLE.values() if op.family in (families.general, families.view)]
-
-
-@pytest.mark.parametrize("op", WRITTEN, ids=lambda op: op.name)
-def test_the_text_of_a_call_is_for_people(op):
-    text = call_text.source(op, op.family is families.view)
-    assert max(map(len, text.splitlines())) <= 100
-    tree = ast.parse(text)
-    statements = [node for node in ast.walk(tree) if isinstance(node, ast.stmt)]
-    assert len({node.lineno for node in statements}) == len(statements), "one statement a line"
-    assert all(node.col_offset % 4 == 0 for node in statements)
-    assert not any(
-        line.lstrip().startswith(("if ", "else")) and not line.endswith((":", "(")) for line in text.splitlines()
-    )
-    [call] = tree.body
-    names = {node.id for node in ast.walk(call) if isinstance(node, ast.Name)}
-    for name in op.inputs:
-        assert call_text.own(name) in names
-
-
-def test_arguments_named_like_the_texts_own_names():
-    """`kernel` is a setting of pools, `values` and `mode` of others: the text has other uses for these names."""
-    assert call_text.own("kernel") == "kernel_"
-    assert call_text.own("weight") == "weight"
-    x = rushlight.arange(16.0).reshape(1, 1, 4, 4)
-    assert rushlight.nn.functional.avg_pool2d(x, 2).tolist() == [[[[2.5, 4.5], [10.5, 12.5]]]]
