@@ -59,23 +59,48 @@ def window(
     return made(sampled(formula, n, not periodic), kind, requires_grad, device)
 
 
-@composite(tensor=False)
-def hann_window(
-    window_length: int,
-    periodic: bool = True,
-    *,
-    dtype: Any = None,
-    layout: Any = None,
-    device: Any = None,
-    requires_grad: bool = False,
-    pin_memory: bool = False,
-) -> Tensor:
-    """(1 - cos(2 pi k / N)) / 2, k = 0 ... window_length - 1; N is window_length, or 1 less if not `periodic`.
+def of_formula(name: str, formula: Callable, text: str, shown: str) -> Callable[..., Tensor]:
+    """The function `name` of a formula without settings; `text` and `shown` are for its docstring."""
 
-    >>> rushlight.hann_window(4)
-    tensor([0.0000, 0.5000, 1.0000, 0.5000])
+    def call(
+        window_length: int,
+        periodic: bool = True,
+        *,
+        dtype: Any = None,
+        layout: Any = None,
+        device: Any = None,
+        requires_grad: bool = False,
+        pin_memory: bool = False,
+    ) -> Tensor:
+        return window(name, formula, window_length, periodic, dtype, requires_grad, device)
+
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = f"""{text}
+
+    >>> rushlight.{name}(4)
+    tensor([{shown}])
     """
-    return window("hann_window", lambda t: cosines(t, HANN), window_length, periodic, dtype, requires_grad, device)
+    return composite(tensor=False)(call)
+
+
+hann_window = of_formula(
+    "hann_window",
+    lambda t: cosines(t, HANN),
+    "(1 - cos(2 pi k / N)) / 2, k = 0 ... window_length - 1; N is window_length, or 1 less if not `periodic`.",
+    "0.0000, 0.5000, 1.0000, 0.5000",
+)
+blackman_window = of_formula(
+    "blackman_window",
+    lambda t: cosines(t, BLACKMAN),
+    "0.42 - cos(2 pi k / N) / 2 + 0.08 cos(4 pi k / N); N is window_length, or 1 less if not `periodic`.",
+    "0.0000, 0.3400, 1.0000, 0.3400",
+)
+bartlett_window = of_formula(
+    "bartlett_window",
+    triangle,
+    "1 - |2 k / N - 1|, a triangle; N is window_length, or 1 less if not `periodic`.",
+    "0.0000, 0.5000, 1.0000, 0.5000",
+)
 
 
 @composite(tensor=False)
@@ -99,46 +124,6 @@ def hamming_window(
     return window(
         "hamming_window", lambda t: cosines(t, (alpha, beta)), window_length, periodic, dtype, requires_grad, device
     )
-
-
-@composite(tensor=False)
-def blackman_window(
-    window_length: int,
-    periodic: bool = True,
-    *,
-    dtype: Any = None,
-    layout: Any = None,
-    device: Any = None,
-    requires_grad: bool = False,
-    pin_memory: bool = False,
-) -> Tensor:
-    """0.42 - cos(2 pi k / N) / 2 + 0.08 cos(4 pi k / N); N is window_length, or 1 less if not `periodic`.
-
-    >>> rushlight.blackman_window(4)[1:]
-    tensor([0.3400, 1.0000, 0.3400])
-    """
-    return window(
-        "blackman_window", lambda t: cosines(t, BLACKMAN), window_length, periodic, dtype, requires_grad, device
-    )
-
-
-@composite(tensor=False)
-def bartlett_window(
-    window_length: int,
-    periodic: bool = True,
-    *,
-    dtype: Any = None,
-    layout: Any = None,
-    device: Any = None,
-    requires_grad: bool = False,
-    pin_memory: bool = False,
-) -> Tensor:
-    """1 - |2 k / N - 1|, a triangle; N is window_length, or 1 less if not `periodic`.
-
-    >>> rushlight.bartlett_window(4)
-    tensor([0.0000, 0.5000, 1.0000, 0.5000])
-    """
-    return window("bartlett_window", triangle, window_length, periodic, dtype, requires_grad, device)
 
 
 @composite(tensor=False)
