@@ -3,7 +3,8 @@ run it, in the same order."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -23,203 +24,141 @@ def copy_of(tensor: Tensor) -> Tensor:
     return from_array(np.array(tensor._array, order="C"))
 
 
-class Broadcast(Function):
-    """y = x of rank src; grad x = sum of the gradients of all ranks, there."""
+def written(collective: Callable, tensor: Tensor, *args: Any) -> Tensor:
+    """The copy of a tensor that collective(copy, *args) has written."""
+    out = copy_of(tensor)
+    collective(out, *args)
+    return out
+
+
+def is_here(rank: int, group: Any) -> bool:
+    """Whether this is the rank, which is counted among all ranks."""
+    return get_global_rank(group, get_rank(group)) == rank
+
+
+class Collective(Function):
+    """forward(*tensors), whose gradients are backward(*gradients): a tuple, or a list."""
 
     @staticmethod
-    def forward(ctx: Any, src: int, group: Any, tensor: Tensor) -> Tensor:
-        ctx.src, ctx.group = src, group
-        out = copy_of(tensor)
-        collectives.broadcast(out, src, group)
-        return out
-
-    @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> Any:
-        total = copy_of(grad)
-        collectives.reduce(total, ctx.src, group=ctx.group)
-        here = get_global_rank(ctx.group, get_rank(ctx.group)) == ctx.src
-        return None, None, total if here else zeros_like(grad)
-
-
-class Reduce(Function):
-    """y = sum of x of all ranks, on rank dst; grad x = the gradient of rank dst."""
-
-    @staticmethod
-    def forward(ctx: Any, dst: int, op: Any, group: Any, tensor: Tensor) -> Tensor:
-        ctx.dst, ctx.group = dst, group
-        out = copy_of(tensor)
-        collectives.reduce(out, dst, op, group)
-        return out
-
-    @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> Any:
-        out = copy_of(grad)
-        collectives.broadcast(out, ctx.dst, ctx.group)
-        return None, None, None, out
-
-
-class AllReduce(Function):
-    """y = sum of x of all ranks; grad x = sum of the gradients of all ranks."""
-
-    @staticmethod
-    def forward(ctx: Any, op: Any, group: Any, tensor: Tensor) -> Tensor:
-        ctx.op, ctx.group = op, group
-        out = copy_of(tensor)
-        collectives.all_reduce(out, op, group)
-        return out
-
-    @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> Any:
-        out = copy_of(grad)
-        collectives.all_reduce(out, ctx.op, ctx.group)
-        return None, None, out
-
-
-class Gather(Function):
-    """y[i] = x of rank i, on rank dst, zeros elsewhere; grad x = the gradient of its y there."""
-
-    @staticmethod
-    def forward(ctx: Any, dst: int, group: Any, tensor: Tensor) -> tuple[Tensor, ...]:
-        ctx.dst, ctx.group = dst, group
-        outs = [zeros_like(tensor) for _ in range(get_world_size(group))]
-        here = get_global_rank(group, get_rank(group)) == dst
-        collectives.gather(tensor, outs if here else None, dst, group)
-        return tuple(outs)
+    def forward(ctx: Any, forward: Callable, backward: Callable, *tensors: Tensor) -> Any:
+        ctx.gradients = backward
+        return forward(*tensors)
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> Any:
-        out = zeros_like(grads[0])
-        here = get_global_rank(ctx.group, get_rank(ctx.group)) == ctx.dst
-        collectives.scatter(out, list(grads) if here else None, ctx.dst, ctx.group)
-        return None, None, out
+        return (None, None, *ctx.gradients(*grads))
 
 
-class Scatter(Function):
-    """y = x[own rank] of rank src; grad x[i] = the gradient of rank i, there."""
-
-    @staticmethod
-    def forward(ctx: Any, src: int, group: Any, *tensors: Tensor) -> Tensor:
-        ctx.src, ctx.group = src, group
-        out = zeros_like(tensors[0])
-        here = get_global_rank(group, get_rank(group)) == src
-        collectives.scatter(out, list(tensors) if here else None, src, group)
-        return out
-
-    @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> Any:
-        outs = [zeros_like(grad) for _ in range(get_world_size(ctx.group))]
-        here = get_global_rank(ctx.group, get_rank(ctx.group)) == ctx.src
-        collectives.gather(grad, outs if here else None, ctx.src, ctx.group)
-        return (None, None, *outs)
-
-
-class ReduceScatter(Function):
-    """y = sum of x[own rank] of all ranks; grad x[i] = the gradient of rank i."""
-
-    @staticmethod
-    def forward(ctx: Any, op: Any, group: Any, output: Tensor, *inputs: Tensor) -> Tensor:
-        ctx.group = group
-        out = zeros_like(output)
-        collectives.reduce_scatter(out, list(inputs), op, group)
-        return out
-
-    @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> Any:
-        outs = [zeros_like(grad) for _ in range(get_world_size(ctx.group))]
-        collectives.all_gather(outs, grad, ctx.group)
-        return (None, None, None, *outs)
-
-
-class AllGather(Function):
-    """y[i] = x of rank i, on all; grad x = sum of the gradients of its y of all ranks."""
-
-    @staticmethod
-    def forward(ctx: Any, group: Any, tensor: Tensor) -> tuple[Tensor, ...]:
-        ctx.group = group
-        outs = [zeros_like(tensor) for _ in range(get_world_size(group))]
-        collectives.all_gather(outs, tensor, group)
-        return tuple(outs)
-
-    @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> Any:
-        out = zeros_like(grads[0])
-        collectives.reduce_scatter(out, list(grads), group=ctx.group)
-        return None, out
-
-
-class AllToAll(Function):
-    """y[i] = x[own rank] of rank i; gradients go the way back."""
-
-    @staticmethod
-    def forward(ctx: Any, group: Any, outputs: Any, *inputs: Tensor) -> tuple[Tensor, ...]:
-        ctx.group, ctx.inputs = group, [zeros_like(x) for x in inputs]
-        outs = [zeros_like(y) for y in outputs]
-        collectives.all_to_all(outs, list(inputs), group)
-        return tuple(outs)
-
-    @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> Any:
-        collectives.all_to_all(ctx.inputs, list(grads), ctx.group)
-        return (None, None, *ctx.inputs)
-
-
-class AllToAllSingle(Function):
-    """y = part number `own rank` of x of all ranks; gradients go the way back."""
-
-    @staticmethod
-    def forward(ctx: Any, group: Any, output: Tensor, out_splits: Any, splits: Any, input: Tensor) -> Tensor:
-        ctx.group, ctx.out_splits, ctx.splits = group, out_splits, splits
-        ctx.input = zeros_like(input)
-        out = zeros_like(output)
-        collectives.all_to_all_single(out, input, out_splits, splits, group)
-        return out
-
-    @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> Any:
-        collectives.all_to_all_single(ctx.input, grad, ctx.splits, ctx.out_splits, ctx.group)
-        return None, None, None, None, ctx.input
+@cache
+def named(name: str) -> Any:
+    """The function `name`, whose nodes are called NameBackward."""
+    return type(name, (Collective,), {})
 
 
 def broadcast(tensor: Tensor, src: int, group: Any = None) -> Tensor:
-    """The tensor of rank `src`."""
-    return Broadcast.apply(src, group, tensor)
+    """The tensor of rank `src`; its gradient there is the sum of the gradients of all ranks."""
+
+    def backward(g: Tensor) -> tuple[Tensor]:
+        total = written(collectives.reduce, g, src, ReduceOp.SUM, group)
+        return (total if is_here(src, group) else zeros_like(g),)
+
+    return named("Broadcast").apply(lambda x: written(collectives.broadcast, x, src, group), backward, tensor)
 
 
 def gather(tensor: Tensor, dst: int = 0, group: Any = None) -> tuple[Tensor, ...]:
-    """The tensors of all ranks on rank `dst`; zeros elsewhere."""
-    return Gather.apply(dst, group, tensor)
+    """The tensors of all ranks on rank `dst`, zeros elsewhere; the gradient of each is the one of its copy there."""
+
+    def forward(x: Tensor) -> tuple[Tensor, ...]:
+        outs = [zeros_like(x) for _ in range(get_world_size(group))]
+        collectives.gather(x, outs if is_here(dst, group) else None, dst, group)
+        return tuple(outs)
+
+    def backward(*grads: Tensor) -> tuple[Tensor]:
+        out = zeros_like(grads[0])
+        collectives.scatter(out, list(grads) if is_here(dst, group) else None, dst, group)
+        return (out,)
+
+    return named("Gather").apply(forward, backward, tensor)
 
 
 def scatter(tensors: Sequence[Tensor], src: int = 0, group: Any = None) -> Tensor:
-    """tensors[own rank] of rank `src`."""
-    return Scatter.apply(src, group, *tensors)
+    """tensors[own rank] of rank `src`; the gradient of tensors[i] there is the one of rank i."""
+
+    def forward(*xs: Tensor) -> Tensor:
+        out = zeros_like(xs[0])
+        collectives.scatter(out, list(xs) if is_here(src, group) else None, src, group)
+        return out
+
+    def backward(g: Tensor) -> list[Tensor]:
+        outs = [zeros_like(g) for _ in range(get_world_size(group))]
+        collectives.gather(g, outs if is_here(src, group) else None, src, group)
+        return outs
+
+    return named("Scatter").apply(forward, backward, *tensors)
 
 
 def reduce(tensor: Tensor, dst: int, op: Any = ReduceOp.SUM, group: Any = None) -> Tensor:
-    """The sum of the tensors of all ranks on rank `dst`."""
-    return Reduce.apply(dst, op, group, tensor)
+    """The sum of the tensors of all ranks on rank `dst`, whose gradient all ranks get."""
+
+    def backward(g: Tensor) -> tuple[Tensor]:
+        return (written(collectives.broadcast, g, dst, group),)
+
+    return named("Reduce").apply(lambda x: written(collectives.reduce, x, dst, op, group), backward, tensor)
 
 
 def reduce_scatter(output: Tensor, input_list: Sequence[Tensor], op: Any = ReduceOp.SUM, group: Any = None) -> Tensor:
-    """The sum of input_list[own rank] of all ranks."""
-    return ReduceScatter.apply(op, group, output, *input_list)
+    """The sum of input_list[own rank] of all ranks; the gradient of input_list[i] is the one of rank i."""
+
+    def forward(*xs: Tensor) -> Tensor:
+        out = zeros_like(output)
+        collectives.reduce_scatter(out, list(xs), op, group)
+        return out
+
+    def backward(g: Tensor) -> list[Tensor]:
+        outs = [zeros_like(g) for _ in range(get_world_size(group))]
+        collectives.all_gather(outs, g, group)
+        return outs
+
+    return named("ReduceScatter").apply(forward, backward, *input_list)
 
 
 def all_gather(tensor: Tensor, group: Any = None) -> tuple[Tensor, ...]:
-    """The tensors of all ranks."""
-    return AllGather.apply(group, tensor)
+    """The tensors of all ranks; the gradient of each is the sum of the gradients of its copies on all ranks."""
+
+    def forward(x: Tensor) -> tuple[Tensor, ...]:
+        outs = [zeros_like(x) for _ in range(get_world_size(group))]
+        collectives.all_gather(outs, x, group)
+        return tuple(outs)
+
+    def backward(*grads: Tensor) -> tuple[Tensor]:
+        out = zeros_like(grads[0])
+        collectives.reduce_scatter(out, list(grads), group=group)
+        return (out,)
+
+    return named("AllGather").apply(forward, backward, tensor)
 
 
 def all_reduce(tensor: Tensor, op: Any = ReduceOp.SUM, group: Any = None) -> Tensor:
-    """The sum of the tensors of all ranks, or what `op` makes of them."""
-    return AllReduce.apply(op, group, tensor)
+    """The sum of the tensors of all ranks, or what `op` makes of them; the gradient is reduced in the same way."""
+
+    def reduced(x: Tensor) -> Tensor:
+        return written(collectives.all_reduce, x, op, group)
+
+    return named("AllReduce").apply(reduced, lambda g: (reduced(g),), tensor)
 
 
 def all_to_all(
     output_tensor_list: Sequence[Tensor], input_tensor_list: Sequence[Tensor], group: Any = None
 ) -> tuple[Tensor, ...]:
-    """input_tensor_list[own rank] of each rank."""
-    return AllToAll.apply(group, list(output_tensor_list), *input_tensor_list)
+    """input_tensor_list[own rank] of each rank; gradients go the way back."""
+
+    def exchanged(like: Sequence[Tensor], xs: Sequence[Tensor]) -> tuple[Tensor, ...]:
+        outs = [zeros_like(y) for y in like]
+        collectives.all_to_all(outs, list(xs), group)
+        return tuple(outs)
+
+    outputs, inputs = list(output_tensor_list), list(input_tensor_list)
+    return named("AllToAll").apply(lambda *xs: exchanged(outputs, xs), lambda *grads: exchanged(inputs, grads), *inputs)
 
 
 def all_to_all_single(
@@ -229,5 +168,15 @@ def all_to_all_single(
     input_split_sizes: Sequence[int] | None = None,
     group: Any = None,
 ) -> Tensor:
-    """Part number `own rank` of the inputs of all ranks, one after the other."""
-    return AllToAllSingle.apply(group, output, output_split_sizes, input_split_sizes, input)
+    """Part number `own rank` of the inputs of all ranks, one after the other; gradients go the way back."""
+
+    def exchanged(like: Tensor, x: Tensor, out_splits: Any, splits: Any) -> Tensor:
+        out = zeros_like(like)
+        collectives.all_to_all_single(out, x, out_splits, splits, group)
+        return out
+
+    return named("AllToAllSingle").apply(
+        lambda x: exchanged(output, x, output_split_sizes, input_split_sizes),
+        lambda g: (exchanged(input, g, input_split_sizes, output_split_sizes),),
+        input,
+    )
