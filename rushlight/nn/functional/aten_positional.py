@@ -77,24 +77,25 @@ def instance_norm(
     return F.instance_norm(input, running_mean, running_var, weight, bias, use_input_stats, momentum, eps)
 
 
-def numbered(loss: Callable[..., Tensor], example: str, *names: str, shown: str = "2.") -> Callable[..., Tensor]:
+def numbered(loss: Callable[..., Tensor], names: str, example: str, shown: str = "2.") -> Callable[..., Tensor]:
     """`loss` with arguments of these names in this order; `reduction` is 0 for 'none', 1 for 'mean', 2 for 'sum'.
 
     `example`: arguments of the example; `shown`: its result.
     """
+    order = names.split()
 
     def call(*args: Any, **kwargs: Any) -> Tensor:
-        if len(args) > len(names):
+        if len(args) > len(order):
             raise type_error(
-                f"{loss.__name__}() takes {len(names)} positional arguments but {len(args)} were given",
-                f"torch.{loss.__name__}({', '.join(names)})",
+                f"{loss.__name__}() takes {len(order)} positional arguments but {len(args)} were given",
+                f"torch.{loss.__name__}({', '.join(order)})",
             )
-        given = {**dict(zip(names, args, strict=False)), **kwargs}
+        given = {**dict(zip(order, args, strict=False)), **kwargs}
         reduction = given.pop("reduction", 1)
         return loss(**given, reduction=reduction if isinstance(reduction, str) else REDUCTIONS[reduction])
 
     call.__name__ = call.__qualname__ = loss.__name__
-    call.__doc__ = f"""out = nn.functional.{loss.__name__}(...), with arguments in the order {", ".join(names)}.
+    call.__doc__ = f"""out = nn.functional.{loss.__name__}(...), with arguments in the order {", ".join(order)}.
 
     `reduction` 0, 1, 2: none, mean, sum.
 
@@ -104,59 +105,26 @@ def numbered(loss: Callable[..., Tensor], example: str, *names: str, shown: str 
     return call
 
 
-ONES, ZEROS = "rushlight.ones(2)", "rushlight.zeros(2)"
-COLUMN = "rushlight.ones(2, 1)"
+ONES, ZEROS, COLUMN = "rushlight.ones(2)", "rushlight.zeros(2)", "rushlight.ones(2, 1)"
 
+# fmt: off
 binary_cross_entropy_with_logits = numbered(
-    F.binary_cross_entropy_with_logits,
-    f"{ZEROS}, {ONES}, None, None, 2",
-    "input",
-    "target",
-    "weight",
-    "pos_weight",
-    "reduction",
-    shown="1.3863",
-)
+    F.binary_cross_entropy_with_logits, "input target weight pos_weight reduction",
+    f"{ZEROS}, {ONES}, None, None, 2", "1.3863")
 cosine_embedding_loss = numbered(
-    F.cosine_embedding_loss, f"{COLUMN}, {COLUMN}, -{ONES}, 0.0, 2", "input1", "input2", "target", "margin", "reduction"
-)
+    F.cosine_embedding_loss, "input1 input2 target margin reduction", f"{COLUMN}, {COLUMN}, -{ONES}, 0.0, 2")
 ctc_loss = numbered(
-    F.ctc_loss,
-    "rushlight.full((1, 1, 2), -2.), rushlight.tensor([[1]]), (1,), (1,), 0, 2",
-    "log_probs",
-    "targets",
-    "input_lengths",
-    "target_lengths",
-    "blank",
-    "reduction",
-    "zero_infinity",
-)
+    F.ctc_loss, "log_probs targets input_lengths target_lengths blank reduction zero_infinity",
+    "rushlight.full((1, 1, 2), -2.), rushlight.tensor([[1]]), (1,), (1,), 0, 2")
 hinge_embedding_loss = numbered(
-    F.hinge_embedding_loss, f"{ONES}, {ONES}, 1.0, 2", "input", "target", "margin", "reduction"
-)
-kl_div = numbered(F.kl_div, f"-{ONES}, {ONES}, 2", "input", "target", "reduction")
+    F.hinge_embedding_loss, "input target margin reduction", f"{ONES}, {ONES}, 1.0, 2")
+kl_div = numbered(
+    F.kl_div, "input target reduction", f"-{ONES}, {ONES}, 2")
 margin_ranking_loss = numbered(
-    F.margin_ranking_loss, f"{ZEROS}, {ONES}, {ONES}, 0.0, 2", "input1", "input2", "target", "margin", "reduction"
-)
+    F.margin_ranking_loss, "input1 input2 target margin reduction", f"{ZEROS}, {ONES}, {ONES}, 0.0, 2")
 poisson_nll_loss = numbered(
-    F.poisson_nll_loss,
-    f"{ZEROS}, {ZEROS}, True, False, 1e-8, 2",
-    "input",
-    "target",
-    "log_input",
-    "full",
-    "eps",
-    "reduction",
-)
+    F.poisson_nll_loss, "input target log_input full eps reduction", f"{ZEROS}, {ZEROS}, True, False, 1e-8, 2")
 triplet_margin_loss = numbered(
-    F.triplet_margin_loss,
-    f"{COLUMN}, {COLUMN}, {COLUMN}, 1.0, 2, 1e-6, False, 2",
-    "anchor",
-    "positive",
-    "negative",
-    "margin",
-    "p",
-    "eps",
-    "swap",
-    "reduction",
-)
+    F.triplet_margin_loss, "anchor positive negative margin p eps swap reduction",
+    f"{COLUMN}, {COLUMN}, {COLUMN}, 1.0, 2, 1e-6, False, 2")
+# fmt: on
