@@ -64,15 +64,9 @@ def slices(self: Tensor, dim: int = 0, start: int | None = None, end: int | None
 
 
 def copied(
-    self: Tensor,
-    *,
-    dtype: Any = None,
-    layout: Any = None,
-    device: Any = None,
-    pin_memory: bool | None = None,
-    non_blocking: bool = False,
-    memory_format: Any = None,
-) -> Tensor:
+    self: Tensor, *, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool | None = None,
+    non_blocking: bool = False, memory_format: Any = None,
+) -> Tensor:  # fmt: skip
     """A copy, of another dtype if one is given."""
     kept = {} if memory_format is None else {"memory_format": memory_format}
     return self.to(device=device, dtype=dtype, copy=True, **kept)

@@ -89,16 +89,9 @@ def check_backend(name: str | None) -> str:
 
 
 def init_process_group(
-    backend: str | None = None,
-    init_method: str | None = None,
-    timeout: timedelta | None = None,
-    world_size: int = -1,
-    rank: int = -1,
-    store: Any = None,
-    group_name: str = "",
-    pg_options: Any = None,
-    device_id: Any = None,
-) -> None:
+    backend: str | None = None, init_method: str | None = None, timeout: timedelta | None = None, world_size: int = -1,
+    rank: int = -1, store: Any = None, group_name: str = "", pg_options: Any = None, device_id: Any = None,
+) -> None:  # fmt: skip
     """Make the group of all processes, by MPI whatever the backend is called.
 
     rank and world_size are read from RANK and WORLD_SIZE where they are not given; rank 0 listens at MASTER_ADDR and

@@ -104,14 +104,9 @@ class P2POp:
     """One of the messages of `batch_isend_irecv`: op (isend or irecv), its tensor, and the other rank."""
 
     def __init__(
-        self,
-        op: Callable,
-        tensor: Tensor,
-        peer: int | None = None,
-        group: Any = None,
-        tag: int = 0,
+        self, op: Callable, tensor: Tensor, peer: int | None = None, group: Any = None, tag: int = 0,
         group_peer: int | None = None,
-    ):
+    ):  # fmt: skip
         if op not in (isend, irecv):
             raise ValueError(
                 "Invalid ``op``. Expected ``op`` to be of type ``torch.distributed.isend`` or "

@@ -26,14 +26,9 @@ class ProcessGroup:
     """Ranks of the world that act together. `ranks`: their numbers in the world, sorted."""
 
     def __init__(
-        self,
-        world: World,
-        ranks: Sequence[int],
-        name: str,
-        backend: str,
-        timeout: timedelta,
+        self, world: World, ranks: Sequence[int], name: str, backend: str, timeout: timedelta,
         description: str | None = None,
-    ):
+    ):  # fmt: skip
         self.world, self.ranks, self.group_name = world, list(ranks), name
         self.unique_name = f"{world.rounds}/{name}"
         self.backend, self.timeout = backend, timeout

@@ -22,12 +22,9 @@ from rushlight.version import torch_version
 OURS = {"torch": "rushlight", "torchvision": "rushlight.vision", "functorch": "rushlight.functorch"}
 # the module names that programs see: print(type(x)) shows <class 'torch.Tensor'>
 SHOWN = {
-    rushlight.Tensor: "torch",
-    rushlight.dtype: "torch",
-    rushlight.device: "torch",
-    rushlight.Size: "torch",
+    rushlight.Tensor: "torch", rushlight.dtype: "torch", rushlight.device: "torch", rushlight.Size: "torch",
     rushlight.Generator: "torch._C",
-}
+}  # fmt: skip
 everything = DistributionFinder.Context()  # for all packages
 HOMES = {cls: cls.__module__ for cls in SHOWN}
 

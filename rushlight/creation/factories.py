@@ -328,16 +328,9 @@ def refuse(layout: Any) -> None:
 
 def filled(name: str, fill: Callable, what: str) -> Callable:
     def create(
-        *shape: Any,
-        size: Any = None,
-        out: Tensor | None = None,
-        dtype: Dtype = None,
-        layout: Any = None,
-        device: Any = None,
-        requires_grad: bool = False,
-        pin_memory: bool = False,
-        memory_format: Any = None,
-    ) -> Tensor:
+        *shape: Any, size: Any = None, out: Tensor | None = None, dtype: Dtype = None, layout: Any = None,
+        device: Any = None, requires_grad: bool = False, pin_memory: bool = False, memory_format: Any = None,
+    ) -> Tensor:  # fmt: skip
         if layout is not None and layout is not strided:
             refuse(layout)
         d = of_dtype(dtype, out)
@@ -362,15 +355,9 @@ def filled(name: str, fill: Callable, what: str) -> Callable:
 
 def filled_like(name: str, number: int | None, what: str) -> Callable:
     def create(
-        input: Tensor,
-        *,
-        dtype: Dtype = None,
-        layout: Any = None,
-        device: Any = None,
-        requires_grad: bool = False,
-        memory_format: memory_format = preserve_format,
-        pin_memory: bool = False,
-    ) -> Tensor:
+        input: Tensor, *, dtype: Dtype = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
+        memory_format: memory_format = preserve_format, pin_memory: bool = False,
+    ) -> Tensor:  # fmt: skip
         if layout is not None and layout is not strided:
             refuse(layout)
         if input.layout is not strided:
@@ -431,16 +418,9 @@ empty_like = filled_like("empty_like", None, "with whatever was in memory")
 
 
 def full(
-    size: Any,
-    fill_value: Any,
-    *,
-    out: Tensor | None = None,
-    dtype: Dtype = None,
-    layout: Any = None,
-    device: Any = None,
-    requires_grad: bool = False,
-    pin_memory: bool = False,
-) -> Tensor:
+    size: Any, fill_value: Any, *, out: Tensor | None = None, dtype: Dtype = None, layout: Any = None,
+    device: Any = None, requires_grad: bool = False, pin_memory: bool = False,
+) -> Tensor:  # fmt: skip
     """A tensor of the given size filled with one number, in the number's dtype unless `dtype` is given.
 
     >>> rushlight.full((2,), 7)
@@ -458,16 +438,9 @@ def full(
 
 
 def full_like(
-    input: Tensor,
-    fill_value: Any,
-    *,
-    dtype: Dtype = None,
-    device: Any = None,
-    requires_grad: bool = False,
-    memory_format: memory_format = preserve_format,
-    layout: Any = None,
-    pin_memory: bool = False,
-) -> Tensor:
+    input: Tensor, fill_value: Any, *, dtype: Dtype = None, device: Any = None, requires_grad: bool = False,
+    memory_format: memory_format = preserve_format, layout: Any = None, pin_memory: bool = False,
+) -> Tensor:  # fmt: skip
     """A tensor of the input's shape and dtype filled with one number.
 
     >>> rushlight.full_like(rushlight.zeros(2), 7)
@@ -479,14 +452,9 @@ def full_like(
 
 
 def scalar_tensor(
-    s: Any,
-    *,
-    dtype: Dtype = None,
-    layout: Any = None,
-    device: Any = None,
-    requires_grad: bool = False,
+    s: Any, *, dtype: Dtype = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
     pin_memory: bool = False,
-) -> Tensor:
+) -> Tensor:  # fmt: skip
     """A 0-d tensor of one number, in the default dtype unless `dtype` is given.
 
     >>> rushlight.scalar_tensor(3)
@@ -499,15 +467,9 @@ def scalar_tensor(
 
 
 def empty_strided(
-    size: Any,
-    stride: Any,
-    *,
-    dtype: Dtype = None,
-    layout: Any = None,
-    device: Any = None,
-    requires_grad: bool = False,
+    size: Any, stride: Any, *, dtype: Dtype = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
     pin_memory: bool = False,
-) -> Tensor:
+) -> Tensor:  # fmt: skip
     """An uninitialized tensor of the given size and strides, in elements.
 
     >>> rushlight.empty_strided((2, 3), (1, 2)).stride()
@@ -524,15 +486,9 @@ def empty_strided(
 
 
 def empty_permuted(
-    size: Any,
-    physical_layout: Any,
-    *,
-    dtype: Dtype = None,
-    layout: Any = None,
-    device: Any = None,
-    requires_grad: bool = False,
-    pin_memory: bool = False,
-) -> Tensor:
+    size: Any, physical_layout: Any, *, dtype: Dtype = None, layout: Any = None, device: Any = None,
+    requires_grad: bool = False, pin_memory: bool = False,
+) -> Tensor:  # fmt: skip
     """An uninitialized tensor whose dimensions have this order in memory, outermost first.
 
     >>> rushlight.empty_permuted((1, 2, 3, 3), (0, 2, 3, 1)).stride()
@@ -555,15 +511,9 @@ def empty_permuted(
 
 
 def eye(
-    n: int,
-    m: int | None = None,
-    *,
-    out: Tensor | None = None,
-    dtype: Dtype = None,
-    layout: Any = None,
-    device: Any = None,
-    requires_grad: bool = False,
-) -> Tensor:
+    n: int, m: int | None = None, *, out: Tensor | None = None, dtype: Dtype = None, layout: Any = None,
+    device: Any = None, requires_grad: bool = False,
+) -> Tensor:  # fmt: skip
     """1 on the diagonal, 0 elsewhere.
 
     >>> rushlight.eye(2)

@@ -32,17 +32,9 @@ def numeric(d: dtypes.dtype, name: str) -> dtypes.dtype:
 
 
 def arange(
-    start: Any = 0,
-    end: Any = None,
-    step: Any = 1,
-    *,
-    out: Tensor | None = None,
-    dtype: Dtype = None,
-    layout: Any = None,
-    device: Any = None,
-    requires_grad: bool = False,
-    pin_memory: bool = False,
-) -> Tensor:
+    start: Any = 0, end: Any = None, step: Any = 1, *, out: Tensor | None = None, dtype: Dtype = None,
+    layout: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False,
+) -> Tensor:  # fmt: skip
     """start, start + step, ... up to but without end. Integers give int64, a float among the arguments the default.
 
     >>> rushlight.arange(1, 2.5, 0.5)
@@ -142,16 +134,9 @@ def check_range(start: Any, end: Any, step: Any) -> None:
 
 
 def closed_range(
-    start: Any = 0,
-    end: Any = None,
-    step: Any = 1,
-    *,
-    out: Tensor | None = None,
-    dtype: Dtype = None,
-    layout: Any = None,
-    device: Any = None,
-    requires_grad: bool = False,
-) -> Tensor:
+    start: Any = 0, end: Any = None, step: Any = 1, *, out: Tensor | None = None, dtype: Dtype = None,
+    layout: Any = None, device: Any = None, requires_grad: bool = False,
+) -> Tensor:  # fmt: skip
     """start, start + step, ... up to and with end, in the default dtype. torch advises `arange` instead.
 
     >>> rushlight.range(1, 3)
@@ -202,16 +187,9 @@ def bounds(function: str, start: Any, end: Any, step: Any) -> list:
 
 @sample_by_sample
 def linspace(
-    start: Any,
-    end: Any,
-    steps: int,
-    *,
-    out: Tensor | None = None,
-    dtype: Dtype = None,
-    layout: Any = None,
-    device: Any = None,
-    requires_grad: bool = False,
-) -> Tensor:
+    start: Any, end: Any, steps: int, *, out: Tensor | None = None, dtype: Dtype = None, layout: Any = None,
+    device: Any = None, requires_grad: bool = False,
+) -> Tensor:  # fmt: skip
     """`steps` numbers from start to end, both included, evenly spaced.
 
     >>> rushlight.linspace(0, 1, 3)
@@ -265,17 +243,9 @@ def evenly_spaced(start: Any, end: Any, steps: int, d: dtypes.dtype) -> np.ndarr
 
 @sample_by_sample
 def logspace(
-    start: Any,
-    end: Any,
-    steps: int,
-    base: float = 10.0,
-    *,
-    out: Tensor | None = None,
-    dtype: Dtype = None,
-    layout: Any = None,
-    device: Any = None,
-    requires_grad: bool = False,
-) -> Tensor:
+    start: Any, end: Any, steps: int, base: float = 10.0, *, out: Tensor | None = None, dtype: Dtype = None,
+    layout: Any = None, device: Any = None, requires_grad: bool = False,
+) -> Tensor:  # fmt: skip
     """`steps` numbers from base^start to base^end, evenly spaced in their logarithm.
 
     >>> rushlight.logspace(0, 2, 3)

@@ -21,15 +21,8 @@ from rushlight.ops.tensor.torch_function import DisableTorchFunctionSubclass, in
 from rushlight.sparse.graph import AccumulateSparse, linked
 
 DTYPES = (
-    dtypes.float16,
-    dtypes.float32,
-    dtypes.float64,
-    dtypes.bool_,
-    dtypes.int8,
-    dtypes.int16,
-    dtypes.int32,
-    dtypes.int64,
-)
+    dtypes.float16, dtypes.float32, dtypes.float64, dtypes.bool_, dtypes.int8, dtypes.int16, dtypes.int32, dtypes.int64,
+)  # fmt: skip
 WORDS = {
     "unary": """abs absolute acos arccos acosh arccosh angle asin arcsin asinh arcsinh atan arctan
         atanh arctanh bitwise_not ceil clamp clip conj_physical cos cosh deg2rad digamma erf erfc
@@ -49,27 +42,11 @@ WORDS = {
 }
 UNARY, BINARY, REDUCTIONS, MOVES, CASTS = (frozenset(words.split()) for words in WORDS.values())
 OPERATORS = {
-    "__add__": "add",
-    "__sub__": "sub",
-    "__mul__": "mul",
-    "__truediv__": "div",
-    "__floordiv__": "floor_divide",
-    "__mod__": "remainder",
-    "__pow__": "pow",
-    "__and__": "bitwise_and",
-    "__or__": "bitwise_or",
-    "__xor__": "bitwise_xor",
-    "__eq__": "eq",
-    "__ne__": "ne",
-    "__lt__": "lt",
-    "__le__": "le",
-    "__gt__": "gt",
-    "__ge__": "ge",
-    "__radd__": "add",
-    "__rsub__": "sub",
-    "__rmul__": "mul",
-    "__rtruediv__": "div",
-}
+    "__add__": "add", "__sub__": "sub", "__mul__": "mul", "__truediv__": "div", "__floordiv__": "floor_divide",
+    "__mod__": "remainder", "__pow__": "pow", "__and__": "bitwise_and", "__or__": "bitwise_or",
+    "__xor__": "bitwise_xor", "__eq__": "eq", "__ne__": "ne", "__lt__": "lt", "__le__": "le", "__gt__": "gt",
+    "__ge__": "ge", "__radd__": "add", "__rsub__": "sub", "__rmul__": "mul", "__rtruediv__": "div",
+}  # fmt: skip
 PROTOTYPE = (
     "The PyTorch API of MaskedTensors is in prototype stage and will change in the near future. Please open a "
     "Github issue for features requests and see our documentation on the torch.masked module for further information "

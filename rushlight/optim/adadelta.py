@@ -37,18 +37,9 @@ class Adadelta(Elementwise):
     _rule = staticmethod(adadelta)
 
     def __init__(
-        self,
-        params: Params,
-        lr: float | Tensor = 1.0,
-        rho: float = 0.9,
-        eps: float = 1e-6,
-        weight_decay: float = 0,
-        foreach: bool | None = None,
-        *,
-        capturable: bool = False,
-        maximize: bool = False,
-        differentiable: bool = False,
-    ):
+        self, params: Params, lr: float | Tensor = 1.0, rho: float = 0.9, eps: float = 1e-6, weight_decay: float = 0,
+        foreach: bool | None = None, *, capturable: bool = False, maximize: bool = False, differentiable: bool = False,
+    ):  # fmt: skip
         if not 0.0 <= rho <= 1.0:
             raise value_error(f"Invalid rho value: {rho}", "use 0 <= rho <= 1")
         super().__init__(params, settings(locals(), "lr rho eps weight_decay maximize capturable"))

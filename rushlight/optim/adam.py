@@ -11,21 +11,9 @@ from rushlight.optim.optimizer import Group, Params, State, new_step, settings
 
 
 def adam(
-    p,
-    g,
-    exp_avg,
-    exp_avg_sq,
-    max_exp_avg_sq,
-    /,
-    step,
-    lr,
-    betas,
-    eps,
-    weight_decay,
-    amsgrad,
-    maximize,
+    p, g, exp_avg, exp_avg_sq, max_exp_avg_sq, /, step, lr, betas, eps, weight_decay, amsgrad, maximize,
     decoupled_weight_decay,
-):
+):  # fmt: skip
     if maximize:
         g = -g
     if weight_decay:
@@ -63,21 +51,11 @@ class Adam(Elementwise):
     _rule = staticmethod(adam)
 
     def __init__(
-        self,
-        params: Params,
-        lr: float | Tensor = 1e-3,
-        betas: tuple = (0.9, 0.999),
-        eps: float = 1e-8,
-        weight_decay: float = 0,
-        amsgrad: bool = False,
-        *,
-        foreach: bool | None = None,
-        maximize: bool = False,
-        capturable: bool = False,
-        differentiable: bool = False,
-        fused: bool | None = None,
+        self, params: Params, lr: float | Tensor = 1e-3, betas: tuple = (0.9, 0.999), eps: float = 1e-8,
+        weight_decay: float = 0, amsgrad: bool = False, *, foreach: bool | None = None, maximize: bool = False,
+        capturable: bool = False, differentiable: bool = False, fused: bool | None = None,
         decoupled_weight_decay: bool = False,
-    ):
+    ):  # fmt: skip
         check_tensor_settings(lr, betas, foreach, capturable)
         super().__init__(params, settings(locals(), "lr betas eps weight_decay amsgrad maximize"))
         check_fused(fused, foreach, differentiable)
@@ -105,31 +83,11 @@ class AdamW(Adam):
     """
 
     def __init__(
-        self,
-        params: Params,
-        lr: float | Tensor = 1e-3,
-        betas: tuple = (0.9, 0.999),
-        eps: float = 1e-8,
-        weight_decay: float = 1e-2,
-        amsgrad: bool = False,
-        *,
-        maximize: bool = False,
-        foreach: bool | None = None,
-        capturable: bool = False,
-        differentiable: bool = False,
-        fused: bool | None = None,
-    ):
+        self, params: Params, lr: float | Tensor = 1e-3, betas: tuple = (0.9, 0.999), eps: float = 1e-8,
+        weight_decay: float = 1e-2, amsgrad: bool = False, *, maximize: bool = False, foreach: bool | None = None,
+        capturable: bool = False, differentiable: bool = False, fused: bool | None = None,
+    ):  # fmt: skip
         super().__init__(
-            params,
-            lr,
-            betas,
-            eps,
-            weight_decay,
-            amsgrad,
-            foreach=foreach,
-            maximize=maximize,
-            capturable=capturable,
-            differentiable=differentiable,
-            fused=fused,
-            decoupled_weight_decay=True,
-        )
+            params, lr, betas, eps, weight_decay, amsgrad, foreach=foreach, maximize=maximize, capturable=capturable,
+            differentiable=differentiable, fused=fused, decoupled_weight_decay=True,
+        )  # fmt: skip

@@ -52,16 +52,10 @@ class LBFGS(Optimizer):
     """
 
     def __init__(
-        self,
-        params: Params,
-        lr: float | Tensor = 1,
-        max_iter: int = 20,
-        max_eval: int | None = None,
-        tolerance_grad: float = 1e-7,
-        tolerance_change: float = 1e-9,
-        history_size: int = 100,
+        self, params: Params, lr: float | Tensor = 1, max_iter: int = 20, max_eval: int | None = None,
+        tolerance_grad: float = 1e-7, tolerance_change: float = 1e-9, history_size: int = 100,
         line_search_fn: str | None = None,
-    ):
+    ):  # fmt: skip
         max_eval = max_iter * 5 // 4 if max_eval is None else max_eval
         defaults = settings(locals())
         check_lr(lr)
@@ -297,18 +291,9 @@ def _cubic_interpolate(x1: Any, f1: Any, g1: Any, x2: Any, f2: Any, g2: Any, bou
 
 
 def _strong_wolfe(
-    obj_func: Callable,
-    x: Any,
-    t: Any,
-    d: Tensor,
-    f: Any,
-    g: Tensor,
-    gtd: Any,
-    c1: float = 1e-4,
-    c2: float = 0.9,
-    tolerance_change: float = 1e-9,
-    max_ls: int = 25,
-) -> tuple[float, Tensor, float, int]:
+    obj_func: Callable, x: Any, t: Any, d: Tensor, f: Any, g: Tensor, gtd: Any, c1: float = 1e-4, c2: float = 0.9,
+    tolerance_change: float = 1e-9, max_ls: int = 25,
+) -> tuple[float, Tensor, float, int]:  # fmt: skip
     """(loss, gradient, step length, calls of `obj_func`) of a point along d that satisfies Wolfe's conditions.
     `obj_func(x, t, d)` gives the loss and the gradient at x + t d."""
     calls = 0

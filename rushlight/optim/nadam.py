@@ -10,21 +10,9 @@ from rushlight.optim.optimizer import Group, Params, State, new_step, settings
 
 
 def nadam(
-    p,
-    g,
-    exp_avg,
-    exp_avg_sq,
-    /,
-    step,
-    mu_product,
-    lr,
-    betas,
-    eps,
-    weight_decay,
-    momentum_decay,
-    decoupled_weight_decay,
-    maximize,
-):
+    p, g, exp_avg, exp_avg_sq, /, step, mu_product, lr, betas, eps, weight_decay, momentum_decay,
+    decoupled_weight_decay, maximize,
+):  # fmt: skip
     if maximize:
         g = -g
     if weight_decay:
@@ -65,20 +53,10 @@ class NAdam(Elementwise):
     _rule = staticmethod(nadam)
 
     def __init__(
-        self,
-        params: Params,
-        lr: float | Tensor = 2e-3,
-        betas: tuple[float, float] = (0.9, 0.999),
-        eps: float = 1e-8,
-        weight_decay: float = 0,
-        momentum_decay: float = 4e-3,
-        decoupled_weight_decay: bool = False,
-        *,
-        foreach: bool | None = None,
-        maximize: bool = False,
-        capturable: bool = False,
-        differentiable: bool = False,
-    ):
+        self, params: Params, lr: float | Tensor = 2e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
+        weight_decay: float = 0, momentum_decay: float = 4e-3, decoupled_weight_decay: bool = False, *,
+        foreach: bool | None = None, maximize: bool = False, capturable: bool = False, differentiable: bool = False,
+    ):  # fmt: skip
         super().__init__(
             params, settings(locals(), "lr betas eps weight_decay momentum_decay decoupled_weight_decay maximize")
         )

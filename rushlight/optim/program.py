@@ -38,31 +38,13 @@ from rushlight.core.worlds import ARRAYS, rebind
 
 # A world: ops of numbers as text. `pow` and the comparisons are for numbers only.
 FORMULAS = {
-    "add": "{} + {}",
-    "sub": "{} - {}",
-    "mul": "{} * {}",
-    "div": "{} / {}",
-    "pow": "{} ** {}",
-    "neg": "-{}",
-    "gt": "{} > {}",
-    "lt": "{} < {}",
-    "ge": "{} >= {}",
-    "le": "{} <= {}",
-    "abs": "abs({})",
-    "clamp_min": "max({}, {})",
-}
+    "add": "{} + {}", "sub": "{} - {}", "mul": "{} * {}", "div": "{} / {}", "pow": "{} ** {}", "neg": "-{}",
+    "gt": "{} > {}", "lt": "{} < {}", "ge": "{} >= {}", "le": "{} <= {}", "abs": "abs({})", "clamp_min": "max({}, {})",
+}  # fmt: skip
 OPERATORS = {
-    "add": "add",
-    "sub": "sub",
-    "mul": "mul",
-    "truediv": "div",
-    "pow": "pow",
-    "neg": "neg",
-    "gt": "gt",
-    "lt": "lt",
-    "ge": "ge",
-    "le": "le",
-}
+    "add": "add", "sub": "sub", "mul": "mul", "truediv": "div", "pow": "pow", "neg": "neg", "gt": "gt", "lt": "lt",
+    "ge": "ge", "le": "le",
+}  # fmt: skip
 
 
 class Symbol:

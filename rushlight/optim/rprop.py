@@ -39,17 +39,10 @@ class Rprop(Elementwise):
     _rule = staticmethod(rprop)
 
     def __init__(
-        self,
-        params: Params,
-        lr: float | Tensor = 1e-2,
-        etas: tuple[float, float] = (0.5, 1.2),
-        step_sizes: tuple[float, float] = (1e-6, 50),
-        *,
-        capturable: bool = False,
-        foreach: bool | None = None,
-        maximize: bool = False,
-        differentiable: bool = False,
-    ):
+        self, params: Params, lr: float | Tensor = 1e-2, etas: tuple[float, float] = (0.5, 1.2),
+        step_sizes: tuple[float, float] = (1e-6, 50), *, capturable: bool = False, foreach: bool | None = None,
+        maximize: bool = False, differentiable: bool = False,
+    ):  # fmt: skip
         if not 0.0 < etas[0] < 1.0 < etas[1]:
             raise value_error(f"Invalid eta values: {etas[0]}, {etas[1]}", "use 0 < etas[0] < 1 < etas[1]")
         super().__init__(params, settings(locals(), "lr etas step_sizes foreach maximize differentiable"))

@@ -47,19 +47,10 @@ class SGD(Elementwise):
     _sparse = True
 
     def __init__(
-        self,
-        params: Params,
-        lr: float | Tensor = 1e-3,
-        momentum: float = 0,
-        dampening: float = 0,
-        weight_decay: float | Tensor = 0,
-        nesterov: bool = False,
-        *,
-        maximize: bool = False,
-        foreach: bool | None = None,
-        differentiable: bool = False,
-        fused: bool | None = None,
-    ):
+        self, params: Params, lr: float | Tensor = 1e-3, momentum: float = 0, dampening: float = 0,
+        weight_decay: float | Tensor = 0, nesterov: bool = False, *, maximize: bool = False,
+        foreach: bool | None = None, differentiable: bool = False, fused: bool | None = None,
+    ):  # fmt: skip
         if nesterov and (momentum <= 0 or dampening != 0):
             raise value_error(
                 "Nesterov momentum requires a momentum and zero dampening", "use momentum > 0, and omit dampening"

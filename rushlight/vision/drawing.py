@@ -34,15 +34,9 @@ def colours_of(colors: Any, n: int) -> list[tuple[int, ...]]:
 
 
 def draw_bounding_boxes(
-    image: Tensor,
-    boxes: Tensor,
-    labels: Sequence[str | None] | None = None,
-    colors: Any = None,
-    fill: bool = False,
-    width: int = 1,
-    font: str | None = None,
-    font_size: int | None = None,
-) -> Tensor:
+    image: Tensor, boxes: Tensor, labels: Sequence[str | None] | None = None, colors: Any = None, fill: bool = False,
+    width: int = 1, font: str | None = None, font_size: int | None = None,
+) -> Tensor:  # fmt: skip
     """The image with boxes (N, 4), from (x1, y1) to (x2, y2), `width` pixels thick, and their labels.
 
     >>> image = rushlight.zeros(3, 4, 4, dtype=rushlight.uint8)

@@ -38,14 +38,9 @@ class InterpolationMode(Enum):
 
 # Pillow's numbers for them
 RESAMPLING = {
-    InterpolationMode.NEAREST: 0,
-    InterpolationMode.NEAREST_EXACT: 0,
-    InterpolationMode.LANCZOS: 1,
-    InterpolationMode.BILINEAR: 2,
-    InterpolationMode.BICUBIC: 3,
-    InterpolationMode.BOX: 4,
-    InterpolationMode.HAMMING: 5,
-}
+    InterpolationMode.NEAREST: 0, InterpolationMode.NEAREST_EXACT: 0, InterpolationMode.LANCZOS: 1,
+    InterpolationMode.BILINEAR: 2, InterpolationMode.BICUBIC: 3, InterpolationMode.BOX: 4, InterpolationMode.HAMMING: 5,
+}  # fmt: skip
 
 
 def pillow() -> ModuleType | None:

@@ -39,11 +39,8 @@ class ImageReadMode(Enum):
 
 
 MODES = {
-    ImageReadMode.GRAY: "L",
-    ImageReadMode.GRAY_ALPHA: "LA",
-    ImageReadMode.RGB: "RGB",
-    ImageReadMode.RGB_ALPHA: "RGBA",
-}
+    ImageReadMode.GRAY: "L", ImageReadMode.GRAY_ALPHA: "LA", ImageReadMode.RGB: "RGB", ImageReadMode.RGB_ALPHA: "RGBA",
+}  # fmt: skip
 
 
 def pillow_or_error() -> ModuleType:

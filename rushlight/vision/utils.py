@@ -18,14 +18,9 @@ __all__ = ["draw_bounding_boxes", "draw_segmentation_masks", "make_grid", "save_
 
 
 def make_grid(
-    tensor: Tensor | Sequence[Tensor],
-    nrow: int = 8,
-    padding: int = 2,
-    normalize: bool = False,
-    value_range: tuple[float, float] | None = None,
-    scale_each: bool = False,
-    pad_value: float = 0.0,
-) -> Tensor:
+    tensor: Tensor | Sequence[Tensor], nrow: int = 8, padding: int = 2, normalize: bool = False,
+    value_range: tuple[float, float] | None = None, scale_each: bool = False, pad_value: float = 0.0,
+) -> Tensor:  # fmt: skip
     """Images (B, C, H, W), or a list of (C, H, W), as one image (C, ...), `nrow` of them in a row.
 
     A single channel becomes three. `normalize`: scale from `value_range`, or from the minimum and maximum (of each

@@ -43,15 +43,9 @@ def graph_break(msg: str = "") -> None:
 forbid_in_graph = disallow_in_graph = allow_in_graph
 mark_static = maybe_mark_dynamic = mark_static_address = mark_dynamic
 config = Config(
-    suppress_errors=False,
-    verbose=False,
-    cache_size_limit=8,
-    recompile_limit=8,
-    capture_scalar_outputs=False,
-    optimize_ddp=True,
-    automatic_dynamic_shapes=True,
-    error_on_recompile=False,
-)
+    suppress_errors=False, verbose=False, cache_size_limit=8, recompile_limit=8, capture_scalar_outputs=False,
+    optimize_ddp=True, automatic_dynamic_shapes=True, error_on_recompile=False,
+)  # fmt: skip
 eval_frame = SimpleNamespace(OptimizedModule=OptimizedModule)
 # vmap handles indexing by tensors
 _trace_wrapped_higher_order_op = SimpleNamespace(TransformGetItemToIndex=nullcontext)

@@ -61,15 +61,10 @@ class ExportedProgram:
 
 
 def export(
-    mod: Module,
-    args: tuple[Any, ...],
-    kwargs: Mapping[str, Any] | None = None,
-    *,
-    dynamic_shapes: Any = None,
-    strict: bool = False,
-    preserve_module_call_signature: tuple[str, ...] = (),
+    mod: Module, args: tuple[Any, ...], kwargs: Mapping[str, Any] | None = None, *, dynamic_shapes: Any = None,
+    strict: bool = False, preserve_module_call_signature: tuple[str, ...] = (),
     prefer_deferred_runtime_asserts_over_guards: bool = False,
-) -> ExportedProgram:
+) -> ExportedProgram:  # fmt: skip
     """Record the calls of a module in a graph, by `torch.fx.symbolic_trace`; run the graph once on the arguments.
 
     Sizes are never fixed, so `dynamic_shapes` is accepted and changes nothing. TypeError unless `mod` is a module and

@@ -56,17 +56,9 @@ def native_group_norm(
 
 
 def native_batch_norm(
-    input: Tensor,
-    weight: Tensor | None,
-    bias: Tensor | None,
-    running_mean: Tensor | None,
-    running_var: Tensor | None,
-    training: bool,
-    momentum: float,
-    eps: float,
-    *,
-    out: Statistics | None = None,
-) -> Statistics:
+    input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None,
+    training: bool, momentum: float, eps: float, *, out: Statistics | None = None,
+) -> Statistics:  # fmt: skip
     """(batch_norm(input), mean, 1 / sqrt(var + eps)) of each channel; outside of training the last two are empty.
 
     In training the running statistics move by `momentum`.
@@ -88,14 +80,9 @@ def native_batch_norm(
 
 
 def trained(
-    input: Tensor,
-    weight: Tensor | None,
-    bias: Tensor | None,
-    running_mean: Tensor | None,
-    running_var: Tensor | None,
-    momentum: float,
-    eps: float,
-) -> Statistics:
+    input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None,
+    momentum: float, eps: float,
+) -> Statistics:  # fmt: skip
     """Normalize by the statistics of the batch, and update the running statistics."""
     shape = input._array.shape
     out, mean, var = norm.batch_norm(input, weight, bias, (0, *range(2, len(shape))), eps)

@@ -24,24 +24,13 @@ __all__ = [
 
 # Seldom used: loaded when first asked for.
 _MODULES = (
-    "_per_sample_grad",
-    "fusion",
-    "init",
-    "memory_format",
-    "parametrizations",
-    "parametrize",
-    "prune",
-    "stateless",
-)
+    "_per_sample_grad", "fusion", "init", "memory_format", "parametrizations", "parametrize", "prune", "stateless",
+)  # fmt: skip
 _HOME = {
-    "fuse_conv_bn_eval": "fusion",
-    "fuse_conv_bn_weights": "fusion",
-    "fuse_linear_bn_eval": "fusion",
-    "fuse_linear_bn_weights": "fusion",
-    "skip_init": "init",
-    "convert_conv2d_weight_memory_format": "memory_format",
+    "fuse_conv_bn_eval": "fusion", "fuse_conv_bn_weights": "fusion", "fuse_linear_bn_eval": "fusion",
+    "fuse_linear_bn_weights": "fusion", "skip_init": "init", "convert_conv2d_weight_memory_format": "memory_format",
     "convert_conv3d_weight_memory_format": "memory_format",
-}
+}  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

@@ -61,15 +61,9 @@ def in_evaluation(layer: Module, bn: Module) -> None:
 
 
 def fuse_conv_bn_weights(
-    conv_w: Tensor,
-    conv_b: Tensor | None,
-    bn_rm: Tensor,
-    bn_rv: Tensor,
-    bn_eps: float,
-    bn_w: Tensor | None,
-    bn_b: Tensor | None,
-    transpose: bool = False,
-) -> tuple[Parameter, Parameter]:
+    conv_w: Tensor, conv_b: Tensor | None, bn_rm: Tensor, bn_rv: Tensor, bn_eps: float, bn_w: Tensor | None,
+    bn_b: Tensor | None, transpose: bool = False,
+) -> tuple[Parameter, Parameter]:  # fmt: skip
     """w' = w s, b' = (b - mean) s + beta, s = gamma / sqrt(var + eps): of the convolution that computes both.
 
     >>> w, b, mean, var = rushlight.ones(1, 1,

@@ -16,14 +16,9 @@ __all__ = ["functional_call"]
 
 
 def functional_call(
-    module: Module,
-    parameters_and_buffers: Mapping[str, Tensor] | tuple,
-    args: Any = None,
-    kwargs: dict[str, Any] | None = None,
-    *,
-    tie_weights: bool = True,
-    strict: bool = False,
-) -> Any:
+    module: Module, parameters_and_buffers: Mapping[str, Tensor] | tuple, args: Any = None,
+    kwargs: dict[str, Any] | None = None, *, tie_weights: bool = True, strict: bool = False,
+) -> Any:  # fmt: skip
     """`module(*args, **kwargs)` with other tensors for its parameters and buffers, by their dotted names.
 
     The module is unchanged afterwards, except for in-place writes of forward to tensors that were not replaced.

@@ -151,15 +151,9 @@ def mean_over(x: Tensor, mask: Tensor | None, dims: Any, keepdim: bool) -> Tenso
 
 
 def var(
-    input: Tensor,
-    dim: Any = None,
-    unbiased: bool | None = None,
-    *,
-    correction: float | None = None,
-    keepdim: bool = False,
-    dtype: Any = None,
-    mask: Tensor | None = None,
-) -> Tensor:
+    input: Tensor, dim: Any = None, unbiased: bool | None = None, *, correction: float | None = None,
+    keepdim: bool = False, dtype: Any = None, mask: Tensor | None = None,
+) -> Tensor:  # fmt: skip
     """sum |x - mean|^2 / (n - correction), n the number of elements; `correction` is 1, or 0 if `unbiased` is false.
 
     Integers become the default dtype. nan of no elements.
@@ -186,15 +180,9 @@ def variance(x: Tensor, mask: Tensor | None, dims: Any, keepdim: bool, correctio
 
 
 def std(
-    input: Tensor,
-    dim: Any = None,
-    unbiased: bool | None = None,
-    *,
-    correction: float | None = None,
-    keepdim: bool = False,
-    dtype: Any = None,
-    mask: Tensor | None = None,
-) -> Tensor:
+    input: Tensor, dim: Any = None, unbiased: bool | None = None, *, correction: float | None = None,
+    keepdim: bool = False, dtype: Any = None, mask: Tensor | None = None,
+) -> Tensor:  # fmt: skip
     """The root of `var`, with its arguments.
 
     >>> rushlight.masked.std(rushlight.tensor([1., 2., 5.]), mask=rushlight.tensor([True, False, True]))
@@ -204,14 +192,9 @@ def std(
 
 
 def norm(
-    input: Tensor,
-    ord: float = 2.0,
-    dim: Any = None,
-    *,
-    keepdim: bool = False,
-    dtype: Any = None,
+    input: Tensor, ord: float = 2.0, dim: Any = None, *, keepdim: bool = False, dtype: Any = None,
     mask: Tensor | None = None,
-) -> Tensor:
+) -> Tensor:  # fmt: skip
     """(sum |x|^ord)^(1/ord): `linalg.vector_norm`; masked elements count as 0 (inf if `ord` is -inf).
 
     >>> rushlight.masked.norm(rushlight.tensor([3., 9., 4.]), mask=rushlight.tensor([True, False, True]))

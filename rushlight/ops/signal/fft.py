@@ -184,21 +184,13 @@ TEXT = """{says}, {where}.
     """  # noqa: E501
 
 offer(
-    "fft",
-    complex_to_complex,
-    True,
-    "X_k = sum_j x_j exp(-2 pi i jk / n)",
-    "[1., 2., 3.]",
+    "fft", complex_to_complex, True, "X_k = sum_j x_j exp(-2 pi i jk / n)", "[1., 2., 3.]",
     "[ 6.0000-0.0000j, -1.5000+0.8660j, -1.5000-0.8660j]",
-)
+)  # fmt: skip
 offer(
-    "ifft",
-    complex_to_complex,
-    False,
-    "x_j = 1/n sum_k X_k exp(2 pi i jk / n): what undoes `fft`",
-    "[0., 4.j, 0., 0.]",
+    "ifft", complex_to_complex, False, "x_j = 1/n sum_k X_k exp(2 pi i jk / n): what undoes `fft`", "[0., 4.j, 0., 0.]",
     "[ 0.+1.j, -1.+0.j,  0.-1.j,  1.+0.j]",
-)
+)  # fmt: skip
 offer(
     "rfft",
     real_to_complex,
@@ -249,15 +241,9 @@ def frequencies(
 
 @composite(tensor=False)
 def fft_fftfreq(
-    n: int,
-    d: float = 1.0,
-    *,
-    out: Tensor | None = None,
-    dtype: Any = None,
-    layout: Any = None,
-    device: Any = None,
+    n: int, d: float = 1.0, *, out: Tensor | None = None, dtype: Any = None, layout: Any = None, device: Any = None,
     requires_grad: bool = False,
-) -> Tensor:
+) -> Tensor:  # fmt: skip
     """[0, 1, ..., (n-1)/2, -(n/2), ..., -1] / (d n): the frequencies of the elements of `fft`, for n samples of
     distance `d`.
 
@@ -271,15 +257,9 @@ def fft_fftfreq(
 
 @composite(tensor=False)
 def fft_rfftfreq(
-    n: int,
-    d: float = 1.0,
-    *,
-    out: Tensor | None = None,
-    dtype: Any = None,
-    layout: Any = None,
-    device: Any = None,
+    n: int, d: float = 1.0, *, out: Tensor | None = None, dtype: Any = None, layout: Any = None, device: Any = None,
     requires_grad: bool = False,
-) -> Tensor:
+) -> Tensor:  # fmt: skip
     """[0, 1, ..., n/2] / (d n): the frequencies of the elements of `rfft`, for n samples of distance `d`.
 
     >>> rushlight.fft.rfftfreq(4)

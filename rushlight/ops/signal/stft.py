@@ -80,18 +80,10 @@ def extended(signal: Tensor, n: int, mode: str) -> Tensor:
 
 @composite()
 def stft(
-    input: Tensor,
-    n_fft: int,
-    hop_length: int | None = None,
-    win_length: int | None = None,
-    window: Tensor | None = None,
-    center: bool = True,
-    pad_mode: str = "reflect",
-    normalized: bool = False,
-    onesided: bool | None = None,
-    return_complex: bool | None = None,
-    align_to_window: bool | None = None,
-) -> Tensor:
+    input: Tensor, n_fft: int, hop_length: int | None = None, win_length: int | None = None,
+    window: Tensor | None = None, center: bool = True, pad_mode: str = "reflect", normalized: bool = False,
+    onesided: bool | None = None, return_complex: bool | None = None, align_to_window: bool | None = None,
+) -> Tensor:  # fmt: skip
     """X[k, t] = sum_j window_j x_(j + t hop_length) exp(-2 pi i jk / n_fft): the spectrum from frame to frame.
 
     x (L) or (B, L), real or complex -> (n_fft / 2 + 1, T), or (B, ..., T); all n_fft frequencies if not `onesided` (the
@@ -156,17 +148,10 @@ def check_stft(input: Tensor, return_complex: Any, is_complex: bool, onesided: A
 
 @composite(looks=True)
 def istft(
-    input: Tensor,
-    n_fft: int,
-    hop_length: int | None = None,
-    win_length: int | None = None,
-    window: Tensor | None = None,
-    center: bool = True,
-    normalized: bool = False,
-    onesided: bool | None = None,
-    length: int | None = None,
-    return_complex: bool = False,
-) -> Tensor:
+    input: Tensor, n_fft: int, hop_length: int | None = None, win_length: int | None = None,
+    window: Tensor | None = None, center: bool = True, normalized: bool = False, onesided: bool | None = None,
+    length: int | None = None, return_complex: bool = False,
+) -> Tensor:  # fmt: skip
     """The signal whose `stft` with the same settings this is, or is nearest to: frames added up where they overlap.
 
     X (n_fft / 2 + 1, T) or (B, ..., T), or with all n_fft frequencies -> (L) or (B, L); each element is divided by the
@@ -222,14 +207,9 @@ def middle(signal: Tensor, covered: Tensor, start: int, length: int | None, inpu
 
 
 def check_istft(
-    input: Tensor,
-    n_fft: int,
-    hop_length: int,
-    win_length: int,
-    window: Tensor | None,
-    onesided: Any,
+    input: Tensor, n_fft: int, hop_length: int, win_length: int, window: Tensor | None, onesided: Any,
     return_complex: bool,
-) -> bool:
+) -> bool:  # fmt: skip
     """Whether the input holds half of the frequencies."""
     if not input.dtype.is_complex:
         raise runtime_error(

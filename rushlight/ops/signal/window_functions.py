@@ -63,15 +63,9 @@ def of_formula(name: str, formula: Callable, text: str, shown: str) -> Callable[
     """The function `name` of a formula without settings; `text` and `shown` are for its docstring."""
 
     def call(
-        window_length: int,
-        periodic: bool = True,
-        *,
-        dtype: Any = None,
-        layout: Any = None,
-        device: Any = None,
-        requires_grad: bool = False,
-        pin_memory: bool = False,
-    ) -> Tensor:
+        window_length: int, periodic: bool = True, *, dtype: Any = None, layout: Any = None, device: Any = None,
+        requires_grad: bool = False, pin_memory: bool = False,
+    ) -> Tensor:  # fmt: skip
         return window(name, formula, window_length, periodic, dtype, requires_grad, device)
 
     call.__name__ = call.__qualname__ = name
@@ -105,17 +99,9 @@ bartlett_window = of_formula(
 
 @composite(tensor=False)
 def hamming_window(
-    window_length: int,
-    periodic: bool = True,
-    alpha: float = 0.54,
-    beta: float = 0.46,
-    *,
-    dtype: Any = None,
-    layout: Any = None,
-    device: Any = None,
-    requires_grad: bool = False,
-    pin_memory: bool = False,
-) -> Tensor:
+    window_length: int, periodic: bool = True, alpha: float = 0.54, beta: float = 0.46, *, dtype: Any = None,
+    layout: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False,
+) -> Tensor:  # fmt: skip
     """alpha - beta cos(2 pi k / N), k = 0 ... window_length - 1; N is window_length, or 1 less if not `periodic`.
 
     >>> rushlight.hamming_window(4)
@@ -128,16 +114,9 @@ def hamming_window(
 
 @composite(tensor=False)
 def kaiser_window(
-    window_length: int,
-    periodic: bool = True,
-    beta: float = 12.0,
-    *,
-    dtype: Any = None,
-    layout: Any = None,
-    device: Any = None,
-    requires_grad: bool = False,
-    pin_memory: bool = False,
-) -> Tensor:
+    window_length: int, periodic: bool = True, beta: float = 12.0, *, dtype: Any = None, layout: Any = None,
+    device: Any = None, requires_grad: bool = False, pin_memory: bool = False,
+) -> Tensor:  # fmt: skip
     """I0(beta sqrt(1 - (2 k / N - 1)^2)) / I0(beta), with Bessel's I0; N is window_length, or 1 less if not `periodic`.
 
     >>> rushlight.kaiser_window(4, beta=2.)

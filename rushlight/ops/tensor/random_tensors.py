@@ -74,16 +74,10 @@ def given(shape: tuple, size: Any) -> tuple[int, ...]:
 
 
 def rand(
-    *shape: Any,
-    size: Any = None,
-    generator: Generator | None = None,
-    out: Tensor | None = None,
-    dtype: Dtype | None = None,
-    layout: Any = None,
-    device: Any = None,
-    requires_grad: bool = False,
+    *shape: Any, size: Any = None, generator: Generator | None = None, out: Tensor | None = None,
+    dtype: Dtype | None = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
     pin_memory: bool = False,
-) -> Tensor:
+) -> Tensor:  # fmt: skip
     """Uniform numbers in [0, 1), of the given size, in the default dtype unless `dtype` is given.
 
     >>> _ = rushlight.manual_seed(42)
@@ -96,16 +90,10 @@ def rand(
 
 
 def randn(
-    *shape: Any,
-    size: Any = None,
-    generator: Generator | None = None,
-    out: Tensor | None = None,
-    dtype: Dtype | None = None,
-    layout: Any = None,
-    device: Any = None,
-    requires_grad: bool = False,
+    *shape: Any, size: Any = None, generator: Generator | None = None, out: Tensor | None = None,
+    dtype: Dtype | None = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
     pin_memory: bool = False,
-) -> Tensor:
+) -> Tensor:  # fmt: skip
     """Normal numbers of mean 0 and standard deviation 1, of the given size, in the default dtype unless `dtype` is
     given.
 
@@ -119,17 +107,9 @@ def randn(
 
 
 def randint(
-    low: int = 0,
-    high: Any = None,
-    size: Any = None,
-    *,
-    generator: Generator | None = None,
-    out: Tensor | None = None,
-    dtype: Dtype | None = None,
-    layout: Any = None,
-    device: Any = None,
-    requires_grad: bool = False,
-) -> Tensor:
+    low: int = 0, high: Any = None, size: Any = None, *, generator: Generator | None = None, out: Tensor | None = None,
+    dtype: Dtype | None = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
+) -> Tensor:  # fmt: skip
     """Uniform integers in [low, high): `randint(high, size)` or `randint(low, high, size)`; int64.
 
     >>> _ = rushlight.manual_seed(0)
@@ -148,16 +128,9 @@ def randint(
 
 
 def randperm(
-    n: int,
-    *,
-    generator: Generator | None = None,
-    out: Tensor | None = None,
-    dtype: Dtype = dtypes.int64,
-    layout: Any = None,
-    device: Any = None,
-    requires_grad: bool = False,
-    pin_memory: bool = False,
-) -> Tensor:
+    n: int, *, generator: Generator | None = None, out: Tensor | None = None, dtype: Dtype = dtypes.int64,
+    layout: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False,
+) -> Tensor:  # fmt: skip
     """out = 0, ..., n - 1 in random order.
 
     >>> _ = rushlight.manual_seed(0)
@@ -217,18 +190,10 @@ def randint_like(
 
 
 def normal(
-    mean: Any = 0.0,
-    std: Any = 1.0,
-    size: Any = None,
-    *,
-    generator: Generator | None = None,
-    out: Tensor | None = None,
-    dtype: Dtype | None = None,
-    layout: Any = None,
-    device: Any = None,
-    requires_grad: bool = False,
+    mean: Any = 0.0, std: Any = 1.0, size: Any = None, *, generator: Generator | None = None, out: Tensor | None = None,
+    dtype: Dtype | None = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
     pin_memory: bool = False,
-) -> Tensor:
+) -> Tensor:  # fmt: skip
     """mean + std z, z standard normal. `mean` and `std`: numbers together with a size, or tensors that broadcast.
 
     RuntimeError for a negative deviation and for shapes that do not broadcast, TypeError for numbers without a size.

@@ -118,14 +118,9 @@ class UntypedStorage(Storage):
 
     @classmethod
     def from_buffer(
-        cls,
-        buffer: Any,
-        byte_order: str = "native",
-        count: int = -1,
-        offset: int = 0,
-        *,
+        cls, buffer: Any, byte_order: str = "native", count: int = -1, offset: int = 0, *,
         dtype: dtypes.dtype = dtypes.uint8,
-    ) -> UntypedStorage:
+    ) -> UntypedStorage:  # fmt: skip
         """A copy of the bytes of a buffer. The byte order must be this machine's."""
         return cls.on(read(buffer, byte_order, count, offset, dtype).view(np.uint8))
 

@@ -36,14 +36,9 @@ class CelebA(VisionDataset):
     base_folder = "celeba"
 
     def __init__(
-        self,
-        root: str | os.PathLike,
-        split: str = "train",
-        target_type: str | list[str] = "attr",
-        transform: Callable | None = None,
-        target_transform: Callable | None = None,
-        download: bool = False,
-    ):
+        self, root: str | os.PathLike, split: str = "train", target_type: str | list[str] = "attr",
+        transform: Callable | None = None, target_transform: Callable | None = None, download: bool = False,
+    ):  # fmt: skip
         super().__init__(root, transform=transform, target_transform=target_transform)
         self.split = split
         self.target_type = target_type if isinstance(target_type, list) else [target_type]

@@ -45,15 +45,10 @@ class DatasetFolder(VisionDataset):
     """
 
     def __init__(
-        self,
-        root: str | os.PathLike,
-        loader: Callable[[str], Any],
-        extensions: Sequence[str] | None = None,
-        transform: Callable | None = None,
-        target_transform: Callable | None = None,
-        is_valid_file: Callable[[str], bool] | None = None,
-        allow_empty: bool = False,
-    ):
+        self, root: str | os.PathLike, loader: Callable[[str], Any], extensions: Sequence[str] | None = None,
+        transform: Callable | None = None, target_transform: Callable | None = None,
+        is_valid_file: Callable[[str], bool] | None = None, allow_empty: bool = False,
+    ):  # fmt: skip
         super().__init__(root, transform=transform, target_transform=target_transform)
         self.loader, self.extensions = loader, extensions
         self.classes, self.class_to_idx = self.find_classes(self.root or "")
@@ -120,21 +115,13 @@ class FakeData(VisionDataset):
     """
 
     def __init__(
-        self,
-        size: int = 1000,
-        image_size: tuple[int, ...] = (3, 224, 224),
-        num_classes: int = 10,
-        transform: Callable | None = None,
-        target_transform: Callable | None = None,
-        random_offset: int = 0,
-    ):
+        self, size: int = 1000, image_size: tuple[int, ...] = (3, 224, 224), num_classes: int = 10,
+        transform: Callable | None = None, target_transform: Callable | None = None, random_offset: int = 0,
+    ):  # fmt: skip
         super().__init__(None, transform=transform, target_transform=target_transform)
         self.size, self.num_classes, self.image_size, self.random_offset = (
-            size,
-            num_classes,
-            image_size,
-            random_offset,
-        )
+            size, num_classes, image_size, random_offset,
+        )  # fmt: skip
 
     def pair(self, index: int) -> tuple[Any, int]:
         if index >= self.size:

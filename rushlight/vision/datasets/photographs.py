@@ -106,14 +106,9 @@ class STL10(Photographs):
     splits = ("train", "train+unlabeled", "unlabeled", "test")
 
     def __init__(
-        self,
-        root: str | os.PathLike,
-        split: str = "train",
-        folds: int | None = None,
-        transform: Callable | None = None,
-        target_transform: Callable | None = None,
-        download: bool = False,
-    ):
+        self, root: str | os.PathLike, split: str = "train", folds: int | None = None,
+        transform: Callable | None = None, target_transform: Callable | None = None, download: bool = False,
+    ):  # fmt: skip
         super().__init__(root, split, self.splits, transform, target_transform)
         self.folds = folds
         self.classes = self.file("class_names.txt").read_text().split()

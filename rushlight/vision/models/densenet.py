@@ -49,14 +49,9 @@ class _DenseLayer(nn.Module):
 
 class _DenseBlock(nn.ModuleDict):
     def __init__(
-        self,
-        num_layers: int,
-        num_input_features: int,
-        bn_size: int,
-        growth_rate: int,
-        drop_rate: float,
+        self, num_layers: int, num_input_features: int, bn_size: int, growth_rate: int, drop_rate: float,
         memory_efficient: bool = False,
-    ):
+    ):  # fmt: skip
         super().__init__()
         for i in range(num_layers):
             self.add_module(
@@ -85,15 +80,9 @@ class DenseNet(nn.Module):
     """(N, 3, H, W) to (N, classes), through blocks of `block_config` layers that add `growth_rate` features each."""
 
     def __init__(
-        self,
-        growth_rate: int = 32,
-        block_config: Sequence[int] = (6, 12, 24, 16),
-        num_init_features: int = 64,
-        bn_size: int = 4,
-        drop_rate: float = 0,
-        num_classes: int = 1000,
-        memory_efficient: bool = False,
-    ):
+        self, growth_rate: int = 32, block_config: Sequence[int] = (6, 12, 24, 16), num_init_features: int = 64,
+        bn_size: int = 4, drop_rate: float = 0, num_classes: int = 1000, memory_efficient: bool = False,
+    ):  # fmt: skip
         super().__init__()
         self.features = nn.Sequential()
         add = self.features.add_module

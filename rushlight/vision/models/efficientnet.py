@@ -85,14 +85,9 @@ class EfficientNet(Classifier):
     """(N, 3, H, W) to (N, classes); later blocks are left out more often, up to `stochastic_depth_prob`."""
 
     def __init__(
-        self,
-        inverted_residual_setting: Sequence[Stage],
-        dropout: float,
-        stochastic_depth_prob: float = 0.2,
-        num_classes: int = 1000,
-        norm_layer: Norm | None = None,
-        last_channel: int | None = None,
-    ):
+        self, inverted_residual_setting: Sequence[Stage], dropout: float, stochastic_depth_prob: float = 0.2,
+        num_classes: int = 1000, norm_layer: Norm | None = None, last_channel: int | None = None,
+    ):  # fmt: skip
         super().__init__()
         if not inverted_residual_setting:
             raise value_error("The inverted_residual_setting should not be empty")

@@ -40,16 +40,9 @@ class Inception(nn.Module):
     """1x1; 3x3; 3x3 (5x5 in the paper); a maximum: the outputs, concatenated along the channels."""
 
     def __init__(
-        self,
-        in_channels: int,
-        ch1x1: int,
-        ch3x3red: int,
-        ch3x3: int,
-        ch5x5red: int,
-        ch5x5: int,
-        pool_proj: int,
+        self, in_channels: int, ch1x1: int, ch3x3red: int, ch3x3: int, ch5x5red: int, ch5x5: int, pool_proj: int,
         conv_block: Callable[..., nn.Module] | None = None,
-    ):
+    ):  # fmt: skip
         super().__init__()
         conv = conv_block or BasicConv2d
         self.branch1 = conv(in_channels, ch1x1, kernel_size=1)
@@ -93,15 +86,9 @@ class GoogLeNet(nn.Module):
     """(N, 3, H, W) to (N, classes); while training, with `aux_logits`, GoogLeNetOutputs."""
 
     def __init__(
-        self,
-        num_classes: int = 1000,
-        aux_logits: bool = True,
-        transform_input: bool = False,
-        init_weights: bool | None = None,
-        blocks: Any = None,
-        dropout: float = 0.2,
-        dropout_aux: float = 0.7,
-    ):
+        self, num_classes: int = 1000, aux_logits: bool = True, transform_input: bool = False,
+        init_weights: bool | None = None, blocks: Any = None, dropout: float = 0.2, dropout_aux: float = 0.7,
+    ):  # fmt: skip
         super().__init__()
         conv, block, aux = blocks or (BasicConv2d, Inception, InceptionAux)
         drawn = asked(init_weights, "GoogleNet")

@@ -235,24 +235,13 @@ class Inception3(nn.Module):
     InceptionOutputs."""
 
     def __init__(
-        self,
-        num_classes: int = 1000,
-        aux_logits: bool = True,
-        transform_input: bool = False,
-        inception_blocks: Any = None,
-        init_weights: bool | None = None,
-        dropout: float = 0.5,
-    ):
+        self, num_classes: int = 1000, aux_logits: bool = True, transform_input: bool = False,
+        inception_blocks: Any = None, init_weights: bool | None = None, dropout: float = 0.5,
+    ):  # fmt: skip
         super().__init__()
         conv, a, b, c, d, e, aux = inception_blocks or (
-            BasicConv2d,
-            InceptionA,
-            InceptionB,
-            InceptionC,
-            InceptionD,
-            InceptionE,
-            InceptionAux,
-        )
+            BasicConv2d, InceptionA, InceptionB, InceptionC, InceptionD, InceptionE, InceptionAux,
+        )  # fmt: skip
         drawn = asked(init_weights, "inception_v3")
         self.aux_logits, self.transform_input = aux_logits, transform_input
         self.Conv2d_1a_3x3 = conv(3, 32, kernel_size=3, stride=2)

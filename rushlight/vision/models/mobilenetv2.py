@@ -51,15 +51,10 @@ class MobileNetV2(nn.Module):
     """
 
     def __init__(
-        self,
-        num_classes: int = 1000,
-        width_mult: float = 1.0,
-        inverted_residual_setting: Sequence[Sequence[int]] | None = None,
-        round_nearest: int = 8,
-        block: Callable[..., nn.Module] | None = None,
-        norm_layer: Norm | None = None,
-        dropout: float = 0.2,
-    ):
+        self, num_classes: int = 1000, width_mult: float = 1.0,
+        inverted_residual_setting: Sequence[Sequence[int]] | None = None, round_nearest: int = 8,
+        block: Callable[..., nn.Module] | None = None, norm_layer: Norm | None = None, dropout: float = 0.2,
+    ):  # fmt: skip
         super().__init__()
         block, norm = block or InvertedResidual, norm_layer or nn.BatchNorm2d
         width = make_divisible(32 * width_mult, round_nearest)

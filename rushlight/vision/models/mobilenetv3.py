@@ -74,14 +74,9 @@ class MobileNetV3(Classifier):
     """(N, 3, H, W) to (N, classes); `last_channel` features before the last layer."""
 
     def __init__(
-        self,
-        inverted_residual_setting: Sequence[Stage],
-        last_channel: int,
-        num_classes: int = 1000,
-        block: Callable[..., nn.Module] | None = None,
-        norm_layer: Norm | None = None,
-        dropout: float = 0.2,
-    ):
+        self, inverted_residual_setting: Sequence[Stage], last_channel: int, num_classes: int = 1000,
+        block: Callable[..., nn.Module] | None = None, norm_layer: Norm | None = None, dropout: float = 0.2,
+    ):  # fmt: skip
         super().__init__()
         if not inverted_residual_setting:
             raise value_error("The inverted_residual_setting should not be empty")

@@ -33,16 +33,9 @@ class BasicBlock(nn.Module):
     expansion: int = 1
 
     def __init__(
-        self,
-        inplanes: int,
-        planes: int,
-        stride: int = 1,
-        downsample: nn.Module | None = None,
-        groups: int = 1,
-        base_width: int = 64,
-        dilation: int = 1,
-        norm_layer: Callable[..., nn.Module] | None = None,
-    ):
+        self, inplanes: int, planes: int, stride: int = 1, downsample: nn.Module | None = None, groups: int = 1,
+        base_width: int = 64, dilation: int = 1, norm_layer: Callable[..., nn.Module] | None = None,
+    ):  # fmt: skip
         super().__init__()
         norm = norm_layer or nn.BatchNorm2d
         if groups != 1 or base_width != 64:
@@ -67,16 +60,9 @@ class Bottleneck(nn.Module):
     expansion: int = 4
 
     def __init__(
-        self,
-        inplanes: int,
-        planes: int,
-        stride: int = 1,
-        downsample: nn.Module | None = None,
-        groups: int = 1,
-        base_width: int = 64,
-        dilation: int = 1,
-        norm_layer: Callable[..., nn.Module] | None = None,
-    ):
+        self, inplanes: int, planes: int, stride: int = 1, downsample: nn.Module | None = None, groups: int = 1,
+        base_width: int = 64, dilation: int = 1, norm_layer: Callable[..., nn.Module] | None = None,
+    ):  # fmt: skip
         super().__init__()
         norm = norm_layer or nn.BatchNorm2d
         width = int(planes * (base_width / 64.0)) * groups
@@ -101,16 +87,10 @@ class ResNet(nn.Module):
     `replace_stride_with_dilation`: for each of the last three stages, whether it keeps the picture's size."""
 
     def __init__(
-        self,
-        block: type[BasicBlock | Bottleneck],
-        layers: Sequence[int],
-        num_classes: int = 1000,
-        zero_init_residual: bool = False,
-        groups: int = 1,
-        width_per_group: int = 64,
-        replace_stride_with_dilation: Sequence[bool] | None = None,
-        norm_layer: Callable[..., nn.Module] | None = None,
-    ):
+        self, block: type[BasicBlock | Bottleneck], layers: Sequence[int], num_classes: int = 1000,
+        zero_init_residual: bool = False, groups: int = 1, width_per_group: int = 64,
+        replace_stride_with_dilation: Sequence[bool] | None = None, norm_layer: Callable[..., nn.Module] | None = None,
+    ):  # fmt: skip
         super().__init__()
         self._norm_layer = norm_layer or nn.BatchNorm2d
         self.inplanes, self.dilation, self.groups, self.base_width = 64, 1, groups, width_per_group

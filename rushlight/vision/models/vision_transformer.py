@@ -43,14 +43,9 @@ class EncoderBlock(nn.Module):
     """x + attention(norm(x)), then x + mlp(norm(x))."""
 
     def __init__(
-        self,
-        num_heads: int,
-        hidden_dim: int,
-        mlp_dim: int,
-        dropout: float,
-        attention_dropout: float,
+        self, num_heads: int, hidden_dim: int, mlp_dim: int, dropout: float, attention_dropout: float,
         norm_layer: Norm = EXACT,
-    ):
+    ):  # fmt: skip
         super().__init__()
         self.num_heads = num_heads
         self.ln_1 = norm_layer(hidden_dim)
@@ -70,16 +65,9 @@ class Encoder(nn.Module):
     """Add positions, run the blocks in order, normalize."""
 
     def __init__(
-        self,
-        seq_length: int,
-        num_layers: int,
-        num_heads: int,
-        hidden_dim: int,
-        mlp_dim: int,
-        dropout: float,
-        attention_dropout: float,
-        norm_layer: Norm = EXACT,
-    ):
+        self, seq_length: int, num_layers: int, num_heads: int, hidden_dim: int, mlp_dim: int, dropout: float,
+        attention_dropout: float, norm_layer: Norm = EXACT,
+    ):  # fmt: skip
         super().__init__()
         self.pos_embedding = nn.Parameter(empty(1, seq_length, hidden_dim).normal_(std=0.02))
         self.dropout = nn.Dropout(dropout)
@@ -114,13 +102,9 @@ def stem(configs: list[ConvStemConfig], hidden_dim: int) -> nn.Sequential:
     layers, channels = nn.Sequential(), 3
     for i, one in enumerate(configs):
         block = Conv2dNormActivation(
-            channels,
-            one.out_channels,
-            one.kernel_size,
-            one.stride,
-            norm_layer=one.norm_layer,
+            channels, one.out_channels, one.kernel_size, one.stride, norm_layer=one.norm_layer,
             activation_layer=one.activation_layer,
-        )
+        )  # fmt: skip
         layers.add_module(f"conv_bn_relu_{i}", block)
         channels = one.out_channels
     layers.add_module("conv_last", nn.Conv2d(channels, hidden_dim, kernel_size=1))
@@ -132,20 +116,11 @@ class VisionTransformer(nn.Module):
     `conv_stem_configs`: convolutions in place of the one that cuts patches."""
 
     def __init__(
-        self,
-        image_size: int,
-        patch_size: int,
-        num_layers: int,
-        num_heads: int,
-        hidden_dim: int,
-        mlp_dim: int,
-        dropout: float = 0.0,
-        attention_dropout: float = 0.0,
-        num_classes: int = 1000,
-        representation_size: int | None = None,
-        norm_layer: Norm = EXACT,
+        self, image_size: int, patch_size: int, num_layers: int, num_heads: int, hidden_dim: int, mlp_dim: int,
+        dropout: float = 0.0, attention_dropout: float = 0.0, num_classes: int = 1000,
+        representation_size: int | None = None, norm_layer: Norm = EXACT,
         conv_stem_configs: list[ConvStemConfig] | None = None,
-    ):
+    ):  # fmt: skip
         super().__init__()
         if image_size % patch_size:
             raise value_error("Input shape indivisible by patch size!", given=(image_size, patch_size))
@@ -223,15 +198,9 @@ ViT_H_14_Weights = weights("ViT_H_14_Weights", swag("vit_h_14", "c1eb923e", "804
 
 
 def vit(
-    patch_size: int,
-    num_layers: int,
-    num_heads: int,
-    hidden_dim: int,
-    mlp_dim: int,
-    *,
-    image_size: int = 224,
+    patch_size: int, num_layers: int, num_heads: int, hidden_dim: int, mlp_dim: int, *, image_size: int = 224,
     **kwargs: Any,
-) -> VisionTransformer:
+) -> VisionTransformer:  # fmt: skip
     return VisionTransformer(image_size, patch_size, num_layers, num_heads, hidden_dim, mlp_dim, **kwargs)
 
 

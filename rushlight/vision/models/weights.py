@@ -98,14 +98,9 @@ KNOWN: dict[str, Any] = {}  # the weights of each
 
 
 def model(
-    name: str,
-    known: Any,
-    cls: Callable[..., Any],
-    *settings: Any,
-    trained: dict[str, Any] | None = None,
-    heads: tuple[str, ...] = (),
-    **defaults: Any,
-) -> Callable[..., Any]:
+    name: str, known: Any, cls: Callable[..., Any], *settings: Any, trained: dict[str, Any] | None = None,
+    heads: tuple[str, ...] = (), **defaults: Any,
+) -> Callable[..., Any]:  # fmt: skip
     """The function `name` that builds cls(*settings, **defaults), with trained weights if `weights` is given.
 
     `trained`: defaults if weights are loaded; `heads`: modules that have trained

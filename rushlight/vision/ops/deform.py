@@ -14,15 +14,9 @@ from rushlight.nn.functional.size_arguments import each
 
 
 def deform_conv2d(
-    input: Tensor,
-    offset: Tensor,
-    weight: Tensor,
-    bias: Tensor | None = None,
-    stride: Any = 1,
-    padding: Any = 0,
-    dilation: Any = 1,
-    mask: Tensor | None = None,
-) -> Tensor:
+    input: Tensor, offset: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0,
+    dilation: Any = 1, mask: Tensor | None = None,
+) -> Tensor:  # fmt: skip
     """(N, C, H, W) to (N, out, H', W'): a convolution whose kernel looks beside the pixels.
 
     `weight` (out, C / groups, kh, kw). `offset` (N, 2 G kh kw, H', W'): for each of G groups of channels and each place
@@ -117,16 +111,9 @@ class DeformConv2d(nn.Module):
     """
 
     def __init__(
-        self,
-        in_channels: int,
-        out_channels: int,
-        kernel_size: Any,
-        stride: Any = 1,
-        padding: Any = 0,
-        dilation: Any = 1,
-        groups: int = 1,
-        bias: bool = True,
-    ):
+        self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0,
+        dilation: Any = 1, groups: int = 1, bias: bool = True,
+    ):  # fmt: skip
         super().__init__()
         for name, count in {"in_channels": in_channels, "out_channels": out_channels}.items():
             if count % groups:

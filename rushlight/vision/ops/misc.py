@@ -19,19 +19,11 @@ class Conv2dNormActivation(nn.Sequential):
     """
 
     def __init__(
-        self,
-        in_channels: int,
-        out_channels: int,
-        kernel_size: int = 3,
-        stride: int = 1,
-        padding: int | None = None,
-        groups: int = 1,
-        norm_layer: Callable[..., nn.Module] | None = nn.BatchNorm2d,
-        activation_layer: Callable[..., nn.Module] | None = nn.ReLU,
-        dilation: int = 1,
-        inplace: bool | None = True,
+        self, in_channels: int, out_channels: int, kernel_size: int = 3, stride: int = 1, padding: int | None = None,
+        groups: int = 1, norm_layer: Callable[..., nn.Module] | None = nn.BatchNorm2d,
+        activation_layer: Callable[..., nn.Module] | None = nn.ReLU, dilation: int = 1, inplace: bool | None = True,
         bias: bool | None = None,
-    ):
+    ):  # fmt: skip
         around = (kernel_size - 1) // 2 * dilation if padding is None else padding
         biased = norm_layer is None if bias is None else bias
         layers: list[nn.Module] = [
@@ -78,15 +70,10 @@ class MLP(nn.Sequential):
     """
 
     def __init__(
-        self,
-        in_channels: int,
-        hidden_channels: Sequence[int],
-        norm_layer: Callable[..., nn.Module] | None = None,
-        activation_layer: Callable[..., nn.Module] | None = nn.ReLU,
-        inplace: bool | None = None,
-        bias: bool = True,
+        self, in_channels: int, hidden_channels: Sequence[int], norm_layer: Callable[..., nn.Module] | None = None,
+        activation_layer: Callable[..., nn.Module] | None = nn.ReLU, inplace: bool | None = None, bias: bool = True,
         dropout: float = 0.0,
-    ):
+    ):  # fmt: skip
         how: dict[str, Any] = {} if inplace is None else {"inplace": inplace}
         layers: list[nn.Module] = []
         for width in hidden_channels[:-1]:

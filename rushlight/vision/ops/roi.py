@@ -91,11 +91,8 @@ class RoIAlign(nn.Module):
     ):
         super().__init__()
         self.output_size, self.spatial_scale, self.sampling_ratio, self.aligned = (
-            output_size,
-            spatial_scale,
-            sampling_ratio,
-            aligned,
-        )
+            output_size, spatial_scale, sampling_ratio, aligned,
+        )  # fmt: skip
 
     def forward(self, input: Tensor, rois: Tensor | Sequence[Tensor]) -> Tensor:
         return roi_align(input, rois, self.output_size, self.spatial_scale, self.sampling_ratio, self.aligned)

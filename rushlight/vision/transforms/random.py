@@ -162,15 +162,10 @@ class RandomAffine(Transform):
     """
 
     def __init__(
-        self,
-        degrees: Any,
-        translate: Sequence[float] | None = None,
-        scale: Sequence[float] | None = None,
-        shear: Any = None,
-        interpolation: InterpolationMode = InterpolationMode.NEAREST,
-        fill: Any = 0,
+        self, degrees: Any, translate: Sequence[float] | None = None, scale: Sequence[float] | None = None,
+        shear: Any = None, interpolation: InterpolationMode = InterpolationMode.NEAREST, fill: Any = 0,
         center: Sequence[int] | None = None,
-    ):
+    ):  # fmt: skip
         self.degrees = either_way("degrees", degrees)
         self.translate, self.scale = translate, scale
         self.shear = None if shear is None else either_way("shear", shear)

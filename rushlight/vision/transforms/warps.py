@@ -17,15 +17,9 @@ from rushlight.vision.transforms.basics import as_floats, center_crop, crop, hfl
 
 
 def resized_crop(
-    img: Any,
-    top: int,
-    left: int,
-    height: int,
-    width: int,
-    size: int | Sequence[int],
-    interpolation: InterpolationMode = InterpolationMode.BILINEAR,
-    antialias: bool | None = True,
-) -> Any:
+    img: Any, top: int, left: int, height: int, width: int, size: int | Sequence[int],
+    interpolation: InterpolationMode = InterpolationMode.BILINEAR, antialias: bool | None = True,
+) -> Any:  # fmt: skip
     """The part from row `top` and column `left` on, resized.
 
     >>> rushlight.vision.transforms.functional.resized_crop(rushlight.zeros(3, 8, 8), 0, 0, 4, 4, size=2).shape
@@ -52,15 +46,10 @@ def inverse_map(
 
 
 def affine(
-    img: Any,
-    angle: float,
-    translate: Sequence[int],
-    scale: float,
-    shear: float | Sequence[float],
-    interpolation: InterpolationMode = InterpolationMode.NEAREST,
-    fill: Any = None,
+    img: Any, angle: float, translate: Sequence[int], scale: float, shear: float | Sequence[float],
+    interpolation: InterpolationMode = InterpolationMode.NEAREST, fill: Any = None,
     center: Sequence[float] | None = None,
-) -> Any:
+) -> Any:  # fmt: skip
     """Turned clockwise by `angle` degrees, moved by `translate` pixels, scaled and sheared, about the middle or
     `center`.
 

@@ -158,47 +158,17 @@ Event, Stream, StreamContext, CUDAGraph = (  # classes, for annotations and isin
     for name in ("Event", "Stream", "StreamContext", "CUDAGraph")
 )
 for _name in (
-    "can_device_access_peer",
-    "cudart",
-    "current_device",
-    "current_stream",
-    "default_stream",
-    "device",
-    "device_of",
-    "get_device_capability",
-    "get_device_name",
-    "get_device_properties",
-    "get_rng_state",
-    "graph",
-    "init",
-    "initial_seed",
-    "ipc_collect",
-    "list_gpu_processes",
-    "make_graphed_callables",
-    "mem_get_info",
-    "memory_snapshot",
-    "memory_usage",
-    "power_draw",
-    "set_per_process_memory_fraction",
-    "set_rng_state",
-    "set_stream",
-    "stream",
-    "temperature",
-    "utilization",
-):
+    "can_device_access_peer", "cudart", "current_device", "current_stream", "default_stream", "device", "device_of",
+    "get_device_capability", "get_device_name", "get_device_properties", "get_rng_state", "graph", "init",
+    "initial_seed", "ipc_collect", "list_gpu_processes", "make_graphed_callables", "mem_get_info", "memory_snapshot",
+    "memory_usage", "power_draw", "set_per_process_memory_fraction", "set_rng_state", "set_stream", "stream",
+    "temperature", "utilization",
+):  # fmt: skip
     globals()[_name] = absent(_name)
 for _name in (
-    "FloatTensor",
-    "DoubleTensor",
-    "HalfTensor",
-    "LongTensor",
-    "IntTensor",
-    "ByteTensor",
-    "BoolTensor",
-    "BFloat16Tensor",
-    "ShortTensor",
-    "CharTensor",
-):
+    "FloatTensor", "DoubleTensor", "HalfTensor", "LongTensor", "IntTensor", "ByteTensor", "BoolTensor",
+    "BFloat16Tensor", "ShortTensor", "CharTensor",
+):  # fmt: skip
     globals()[_name] = absent_type(_name)
 
 _tell(__name__)
