@@ -35,13 +35,9 @@ def legacy_names(place: str, lower: dtype) -> dict[str, Any]:
         __doc__ = f"`torch.amp.GradScaler('{place}')` by its old name."
 
         def __init__(
-            self,
-            init_scale: float = 2.0**16,
-            growth_factor: float = 2.0,
-            backoff_factor: float = 0.5,
-            growth_interval: int = 2000,
-            enabled: bool = True,
-        ):
+            self, init_scale: float = 2.0**16, growth_factor: float = 2.0, backoff_factor: float = 0.5,
+            growth_interval: int = 2000, enabled: bool = True,
+        ):  # fmt: skip
             warn(place, "GradScaler", f"'{place}', args...")
             super().__init__(place, init_scale, growth_factor, backoff_factor, growth_interval, enabled)
 

@@ -86,13 +86,9 @@ def broadcast(
 
 
 def reduce(
-    tensor: Tensor,
-    dst: int | None = None,
-    op: Any = ReduceOp.SUM,
-    group: Any = None,
-    async_op: bool = False,
+    tensor: Tensor, dst: int | None = None, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False,
     group_dst: int | None = None,
-) -> Work | None:
+) -> Work | None:  # fmt: skip
     """On rank `dst`, tensor = sum of the tensors of all ranks, or what `op` makes of them."""
     check_tensor(tensor, "tensor")
     if (own := member(group)) is None:
@@ -185,13 +181,9 @@ def list_at_root(
 
 
 def gather(
-    tensor: Tensor,
-    gather_list: Sequence[Tensor] | None = None,
-    dst: int | None = None,
-    group: Any = None,
-    async_op: bool = False,
-    group_dst: int | None = None,
-) -> Work | None:
+    tensor: Tensor, gather_list: Sequence[Tensor] | None = None, dst: int | None = None, group: Any = None,
+    async_op: bool = False, group_dst: int | None = None,
+) -> Work | None:  # fmt: skip
     """On rank `dst`, gather_list[i] = the tensor of rank i."""
     check_tensor(tensor, "tensor")
     if (own := member(group)) is None:
@@ -211,13 +203,9 @@ def gather(
 
 
 def scatter(
-    tensor: Tensor,
-    scatter_list: Sequence[Tensor] | None = None,
-    src: int | None = None,
-    group: Any = None,
-    async_op: bool = False,
-    group_src: int | None = None,
-) -> Work | None:
+    tensor: Tensor, scatter_list: Sequence[Tensor] | None = None, src: int | None = None, group: Any = None,
+    async_op: bool = False, group_src: int | None = None,
+) -> Work | None:  # fmt: skip
     """tensor = scatter_list[own rank] of rank `src`."""
     check_tensor(tensor, "tensor")
     if (own := member(group)) is None:
@@ -296,13 +284,9 @@ def check_splits(tensor: Tensor, splits: Sequence[int] | None, size: int, name: 
 
 
 def all_to_all_single(
-    output: Tensor,
-    input: Tensor,
-    output_split_sizes: Sequence[int] | None = None,
-    input_split_sizes: Sequence[int] | None = None,
-    group: Any = None,
-    async_op: bool = False,
-) -> Work | None:
+    output: Tensor, input: Tensor, output_split_sizes: Sequence[int] | None = None,
+    input_split_sizes: Sequence[int] | None = None, group: Any = None, async_op: bool = False,
+) -> Work | None:  # fmt: skip
     """output = part number `own rank` of the inputs of all ranks, one after the other."""
     check_tensor(output, "output")
     check_tensor(input, "input")

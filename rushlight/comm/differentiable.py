@@ -162,12 +162,9 @@ def all_to_all(
 
 
 def all_to_all_single(
-    output: Tensor,
-    input: Tensor,
-    output_split_sizes: Sequence[int] | None = None,
-    input_split_sizes: Sequence[int] | None = None,
-    group: Any = None,
-) -> Tensor:
+    output: Tensor, input: Tensor, output_split_sizes: Sequence[int] | None = None,
+    input_split_sizes: Sequence[int] | None = None, group: Any = None,
+) -> Tensor:  # fmt: skip
     """Part number `own rank` of the inputs of all ranks, one after the other; gradients go the way back."""
 
     def exchanged(like: Tensor, x: Tensor, out_splits: Any, splits: Any) -> Tensor:

@@ -158,13 +158,9 @@ class GroupMethods:
         return collectives.all_to_all(output_tensors, input_tensors, self, True)
 
     def alltoall_base(
-        self: Any,
-        output: Tensor,
-        input: Tensor,
-        output_split_sizes: Sequence[int] | None = None,
-        input_split_sizes: Sequence[int] | None = None,
-        opts: Any = None,
-    ) -> Any:
+        self: Any, output: Tensor, input: Tensor, output_split_sizes: Sequence[int] | None = None,
+        input_split_sizes: Sequence[int] | None = None, opts: Any = None,
+    ) -> Any:  # fmt: skip
         """output = part number `own rank` of the inputs of all ranks, one after the other."""
         return collectives.all_to_all_single(output, input, output_split_sizes, input_split_sizes, self, True)
 

@@ -283,14 +283,10 @@ def root_in(group: ProcessGroup, root: int | None, group_root: int | None, name:
 
 @initialized
 def new_group(
-    ranks: Sequence[int] | None = None,
-    timeout: timedelta | None = None,
-    backend: str | None = None,
-    pg_options: Any = None,
-    use_local_synchronization: bool = False,
-    group_desc: str | None = None,
+    ranks: Sequence[int] | None = None, timeout: timedelta | None = None, backend: str | None = None,
+    pg_options: Any = None, use_local_synchronization: bool = False, group_desc: str | None = None,
     device_id: Any = None,
-) -> Any:
+) -> Any:  # fmt: skip
     """A group of some ranks of the world, of all for None. All ranks of the world call this, with the same ranks; those
     not in the group get GroupMember.NON_GROUP_MEMBER.
 
@@ -324,12 +320,9 @@ def new_group(
 
 
 def new_subgroups_by_enumeration(
-    ranks_per_subgroup_list: Sequence[Sequence[int]],
-    timeout: timedelta | None = None,
-    backend: str | None = None,
-    pg_options: Any = None,
-    group_desc: str | None = None,
-) -> tuple[Any, list[Any]]:
+    ranks_per_subgroup_list: Sequence[Sequence[int]], timeout: timedelta | None = None, backend: str | None = None,
+    pg_options: Any = None, group_desc: str | None = None,
+) -> tuple[Any, list[Any]]:  # fmt: skip
     """(the subgroup of this process, all subgroups), one for each list of ranks."""
     if not ranks_per_subgroup_list:
         raise ValueError("The arg 'ranks_per_subgroup_list' cannot be empty")
@@ -348,13 +341,9 @@ def own_and_all(parts: Sequence[Sequence[int]], settings: tuple[Any, ...]) -> tu
 
 
 def new_subgroups(
-    group_size: int | None = None,
-    group: Any = None,
-    timeout: timedelta | None = None,
-    backend: str | None = None,
-    pg_options: Any = None,
-    group_desc: str | None = None,
-) -> tuple[Any, list[Any]]:
+    group_size: int | None = None, group: Any = None, timeout: timedelta | None = None, backend: str | None = None,
+    pg_options: Any = None, group_desc: str | None = None,
+) -> tuple[Any, list[Any]]:  # fmt: skip
     """(the subgroup of this process, all subgroups) of `group_size` consecutive ranks of `group` each; by default of
     the ranks of one machine, LOCAL_WORLD_SIZE. The ranks of `group` call this."""
     size = get_world_size(group)

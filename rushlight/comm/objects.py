@@ -62,12 +62,9 @@ def all_gather_object(object_list: list, obj: Any, group: Any = None) -> None:
 
 
 def gather_object(
-    obj: Any,
-    object_gather_list: list | None = None,
-    dst: int | None = None,
-    group: Any = None,
+    obj: Any, object_gather_list: list | None = None, dst: int | None = None, group: Any = None,
     group_dst: int | None = None,
-) -> None:
+) -> None:  # fmt: skip
     """On rank `dst`, object_gather_list[i] = the object of rank i."""
     if (own := member(group)) is None:
         return
@@ -112,12 +109,9 @@ def fill_list(object_list: list, whole: Tensor, sizes: list[int]) -> None:
 
 
 def scatter_object_list(
-    scatter_object_output_list: list,
-    scatter_object_input_list: list | None = None,
-    src: int | None = None,
-    group: Any = None,
-    group_src: int | None = None,
-) -> None:
+    scatter_object_output_list: list, scatter_object_input_list: list | None = None, src: int | None = None,
+    group: Any = None, group_src: int | None = None,
+) -> None:  # fmt: skip
     """scatter_object_output_list[0] = scatter_object_input_list[own rank] of rank `src`."""
     if (own := member(group)) is None:
         return
@@ -137,13 +131,9 @@ def scatter_object_list(
 
 
 def send_object_list(
-    object_list: list,
-    dst: int | None = None,
-    group: Any = None,
-    device: Any = None,
-    group_dst: int | None = None,
+    object_list: list, dst: int | None = None, group: Any = None, device: Any = None, group_dst: int | None = None,
     use_batch: bool = False,
-) -> None:
+) -> None:  # fmt: skip
     """Send the objects to rank `dst`, which calls `recv_object_list`."""
     parts = [packed(one) for one in object_list]
     send(numbers([part.numel() for part in parts]), dst, group, group_dst=group_dst)
@@ -152,13 +142,9 @@ def send_object_list(
 
 
 def recv_object_list(
-    object_list: list,
-    src: int | None = None,
-    group: Any = None,
-    device: Any = None,
-    group_src: int | None = None,
+    object_list: list, src: int | None = None, group: Any = None, device: Any = None, group_src: int | None = None,
     use_batch: bool = False,
-) -> int:
+) -> int:  # fmt: skip
     """Receive the objects of `send_object_list`: the rank they came from."""
     sizes = numbers([0] * len(object_list))
     source = recv(sizes, src, group, group_src=group_src)

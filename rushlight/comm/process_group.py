@@ -65,13 +65,9 @@ class ProcessGroup:
     # -- operations --------------------------------------------------------------------------------
 
     def begin(
-        self,
-        what: str,
-        start: Callable[[], Sequence[Any]],
-        finish: Callable[[], None] | None = None,
-        outputs: Sequence[Any] = (),
-        inputs: Sequence[Any] | None = None,
-    ) -> Work:
+        self, what: str, start: Callable[[], Sequence[Any]], finish: Callable[[], None] | None = None,
+        outputs: Sequence[Any] = (), inputs: Sequence[Any] | None = None,
+    ) -> Work:  # fmt: skip
         """Begin an operation that all ranks of the group call. `what` names the operation, dtypes and sizes; all ranks
         must give the same text. `inputs`: its tensors, for the profiler, where they are not the outputs."""
         for work in list(self.pending):

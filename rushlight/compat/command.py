@@ -23,13 +23,10 @@ some are missing, 2 if the file cannot be checked.
 
 def add_run(commands: argparse._SubParsersAction) -> None:
     run = commands.add_parser(
-        "run",
-        help="run a PyTorch program without changes",
-        description=RUN,
-        allow_abbrev=False,
+        "run", help="run a PyTorch program without changes", description=RUN, allow_abbrev=False,
         usage="rushlight run [-h] [--teach] (SCRIPT.py | NOTEBOOK.ipynb | -m MODULE) [ARGUMENT ...]",
         formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    )  # fmt: skip
     run.add_argument("-m", dest="module", action="store_true", help="the program is a module, as for python -m")
     run.add_argument("--teach", action="store_true", help="warn of silent mistakes of the training loop")
     run.add_argument("program", help="a script, a notebook, or with -m a module")
@@ -52,12 +49,9 @@ def run_program(arguments: argparse.Namespace) -> int:
 
 def add_check(commands: argparse._SubParsersAction) -> None:
     check = commands.add_parser(
-        "check",
-        help="list names of torch that a program uses and rushlight lacks",
-        description=CHECK,
-        allow_abbrev=False,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+        "check", help="list names of torch that a program uses and rushlight lacks", description=CHECK,
+        allow_abbrev=False, formatter_class=argparse.RawDescriptionHelpFormatter,
+    )  # fmt: skip
     check.add_argument("program", metavar="FILE", help="a script or a notebook")
     check.add_argument("--all", action="store_true", help="list names that exist, too")
     check.set_defaults(run=check_program, command="check")

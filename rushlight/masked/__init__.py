@@ -8,29 +8,9 @@ from typing import Any
 from rushlight.base.missing_names import give_up as _give_up
 from rushlight.core.tensor import Tensor
 from rushlight.ops.reduce import masked as _functions
+from rushlight.ops.reduce.masked import *  # noqa: F403
 from rushlight.ops.reduce.masked import _input_mask as _input_mask
 from rushlight.ops.reduce.masked import _output_mask as _mask_of_results
-from rushlight.ops.reduce.masked import (
-    amax,
-    amin,
-    argmax,
-    argmin,
-    cumprod,
-    cumsum,
-    log_softmax,
-    logaddexp,
-    logsumexp,
-    mean,
-    median,
-    norm,
-    normalize,
-    prod,
-    softmax,
-    softmin,
-    std,
-    sum,
-    var,
-)
 
 __all__ = _functions.__all__
 

@@ -39,13 +39,9 @@ class SparseAdam(Elementwise):
     _sparse = True
 
     def __init__(
-        self,
-        params: Params,
-        lr: float | Tensor = 1e-3,
-        betas: tuple = (0.9, 0.999),
-        eps: float = 1e-8,
+        self, params: Params, lr: float | Tensor = 1e-3, betas: tuple = (0.9, 0.999), eps: float = 1e-8,
         maximize: bool = False,
-    ):
+    ):  # fmt: skip
         if not lr:
             raise value_error("Invalid learning rate: 0", "use a number > 0")
         if not eps > 0:

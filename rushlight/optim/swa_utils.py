@@ -110,13 +110,9 @@ class AveragedModel(Module):
     n_averaged: Tensor
 
     def __init__(
-        self,
-        model: Module,
-        device: Any = None,
-        avg_fn: Average | None = None,
-        multi_avg_fn: Callable | None = None,
+        self, model: Module, device: Any = None, avg_fn: Average | None = None, multi_avg_fn: Callable | None = None,
         use_buffers: bool = False,
-    ):
+    ):  # fmt: skip
         super().__init__()
         if avg_fn is not None and multi_avg_fn is not None:
             raise assertion_error("Only one of avg_fn and multi_avg_fn should be provided")
@@ -203,13 +199,9 @@ class SWALR(Chainable):
     """
 
     def __init__(
-        self,
-        optimizer: Optimizer,
-        swa_lr: float | list[float],
-        anneal_epochs: int = 10,
-        anneal_strategy: str = "cos",
+        self, optimizer: Optimizer, swa_lr: float | list[float], anneal_epochs: int = 10, anneal_strategy: str = "cos",
         last_epoch: int = -1,
-    ):
+    ):  # fmt: skip
         for group, lr in zip(optimizer.param_groups, for_each_group("swa_lr", swa_lr, optimizer)):
             group["swa_lr"] = lr
         if anneal_strategy not in ("cos", "linear"):

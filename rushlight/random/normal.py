@@ -26,13 +26,9 @@ _ONE, _MINUS_TWO, _TWO_PI_32 = (np.array(c, np.float32) for c in (1.0, -2.0, TWO
 
 
 def normal(
-    stream: Stream,
-    shape: Shape,
-    dtype: DType = np.float32,
-    mean: float = 0.0,
-    std: float = 1.0,
+    stream: Stream, shape: Shape, dtype: DType = np.float32, mean: float = 0.0, std: float = 1.0,
     contiguous: bool = True,
-) -> np.ndarray:
+) -> np.ndarray:  # fmt: skip
     """mean + std * sqrt(-2 log u) * cos 2 pi v, and the same with sin, for u, v uniform (Box-Muller).
 
     Shape: `shape`. Dtypes: float16, bfloat16, float32, float64; complex64 and complex128, each part with std / sqrt 2.

@@ -69,12 +69,9 @@ def clip_grads_with_norm_(
 
 
 def clip_grad_norm_(
-    parameters: Tensors,
-    max_norm: float,
-    norm_type: float = 2.0,
-    error_if_nonfinite: bool = False,
+    parameters: Tensors, max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False,
     foreach: bool | None = None,
-) -> Tensor:
+) -> Tensor:  # fmt: skip
     """Scale the gradients in place so that their total norm is at most max_norm. Returns the total norm before.
 
     RuntimeError if `error_if_nonfinite` and the norm is nan or infinite. `foreach` has no effect.

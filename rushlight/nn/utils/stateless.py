@@ -55,12 +55,9 @@ def merged(state: Any) -> dict[str, Tensor]:
 
 
 def _reparametrize_module(
-    module: Module,
-    parameters_and_buffers: Mapping[str, Tensor],
-    tie_weights: bool = False,
-    strict: bool = False,
+    module: Module, parameters_and_buffers: Mapping[str, Tensor], tie_weights: bool = False, strict: bool = False,
     stack_weights: bool = False,
-) -> Any:
+) -> Any:  # fmt: skip
     """A context in which the module has these tensors under their dotted names."""
     return replaced(module, merged(parameters_and_buffers), tie_weights, strict)
 

@@ -326,13 +326,9 @@ def logsumexp(
 
 
 def logaddexp(
-    input: Tensor,
-    other: Tensor,
-    *,
-    dtype: Any = None,
-    input_mask: Tensor | None = None,
+    input: Tensor, other: Tensor, *, dtype: Any = None, input_mask: Tensor | None = None,
     other_mask: Tensor | None = None,
-) -> Tensor:
+) -> Tensor:  # fmt: skip
     """log(exp(x) + exp(y)), elementwise; a masked element counts as -inf.
 
     >>> rushlight.masked.logaddexp(rushlight.tensor([1., 2.]), rushlight.tensor([1., 2.]),

@@ -183,46 +183,26 @@ TEXT = """{says}, {where}.
     tensor({found})
     """  # noqa: E501
 
-offer(
-    "fft", complex_to_complex, True, "X_k = sum_j x_j exp(-2 pi i jk / n)", "[1., 2., 3.]",
-    "[ 6.0000-0.0000j, -1.5000+0.8660j, -1.5000-0.8660j]",
-)  # fmt: skip
-offer(
-    "ifft", complex_to_complex, False, "x_j = 1/n sum_k X_k exp(2 pi i jk / n): what undoes `fft`", "[0., 4.j, 0., 0.]",
-    "[ 0.+1.j, -1.+0.j,  0.-1.j,  1.+0.j]",
-)  # fmt: skip
-offer(
-    "rfft",
-    real_to_complex,
-    True,
-    "X_k = sum_j x_j exp(-2 pi i jk / n) of real x, k = 0 ... n/2 (the others are the conjugates of these)",
-    "[1., 2., 3.]",
-    "[ 6.0000+0.0000j, -1.5000+0.8660j]",
-)
-offer(
-    "irfft",
-    complex_to_real,
-    False,
-    "x_j = 1/n sum_k X_k exp(2 pi i jk / n), real, from the n/2 + 1 numbers that `rfft` gives",
-    "[0., 2., 0.]",
-    "[ 1.,  0., -1.,  0.]",
-)
-offer(
-    "hfft",
-    complex_to_real,
-    True,
-    "X_k = sum_j x_j exp(-2 pi i jk / n), real, from x_0 ... x_n/2 (the others are the conjugates of these)",
-    "[0., 1., 0.]",
-    "[ 2.,  0., -2.,  0.]",
-)
-offer(
-    "ihfft",
-    real_to_complex,
-    False,
-    "x_j = 1/n sum_k X_k exp(2 pi i jk / n) of real X, j = 0 ... n/2: what undoes `hfft`",
-    "[1., 2., 3.]",
-    "[ 2.0000-0.0000j, -0.5000-0.2887j]",
-)
+# fmt: off
+offer("fft", complex_to_complex, True,
+      "X_k = sum_j x_j exp(-2 pi i jk / n)",
+      "[1., 2., 3.]", "[ 6.0000-0.0000j, -1.5000+0.8660j, -1.5000-0.8660j]")
+offer("ifft", complex_to_complex, False,
+      "x_j = 1/n sum_k X_k exp(2 pi i jk / n): what undoes `fft`",
+      "[0., 4.j, 0., 0.]", "[ 0.+1.j, -1.+0.j,  0.-1.j,  1.+0.j]")
+offer("rfft", real_to_complex, True,
+      "X_k = sum_j x_j exp(-2 pi i jk / n) of real x, k = 0 ... n/2 (the others are the conjugates of these)",
+      "[1., 2., 3.]", "[ 6.0000+0.0000j, -1.5000+0.8660j]")
+offer("irfft", complex_to_real, False,
+      "x_j = 1/n sum_k X_k exp(2 pi i jk / n), real, from the n/2 + 1 numbers that `rfft` gives",
+      "[0., 2., 0.]", "[ 1.,  0., -1.,  0.]")
+offer("hfft", complex_to_real, True,
+      "X_k = sum_j x_j exp(-2 pi i jk / n), real, from x_0 ... x_n/2 (the others are the conjugates of these)",
+      "[0., 1., 0.]", "[ 2.,  0., -2.,  0.]")
+offer("ihfft", real_to_complex, False,
+      "x_j = 1/n sum_k X_k exp(2 pi i jk / n) of real X, j = 0 ... n/2: what undoes `hfft`",
+      "[1., 2., 3.]", "[ 2.0000-0.0000j, -0.5000-0.2887j]")
+# fmt: on
 
 
 # -- frequencies and their order -------------------------------------------------------------------

@@ -260,13 +260,9 @@ def bernoulli(
 
 
 def multinomial(
-    input: Tensor,
-    num_samples: int,
-    replacement: bool = False,
-    *,
-    generator: Generator | None = None,
+    input: Tensor, num_samples: int, replacement: bool = False, *, generator: Generator | None = None,
     out: Tensor | None = None,
-) -> Tensor:
+) -> Tensor:  # fmt: skip
     """`num_samples` indices drawn in proportion to the weights in each row. RuntimeError for impossible requests.
 
     >>> rushlight.multinomial(rushlight.tensor([0., 1., 0.]), 3, replacement=True)

@@ -172,13 +172,9 @@ class LinearLR(Chainable):
     """
 
     def __init__(
-        self,
-        optimizer: Optimizer,
-        start_factor: float = 1.0 / 3,
-        end_factor: float = 1.0,
-        total_iters: int = 5,
+        self, optimizer: Optimizer, start_factor: float = 1.0 / 3, end_factor: float = 1.0, total_iters: int = 5,
         last_epoch: int = -1,
-    ):
+    ):  # fmt: skip
         if not 0 < start_factor <= 1.0:
             raise value_error(
                 "Starting multiplicative factor expected to be greater than 0 and less or equal to 1.",

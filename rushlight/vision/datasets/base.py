@@ -18,12 +18,9 @@ class VisionDataset(Dataset[tuple]):
     `transform` changes the image, `target_transform` the target, or `transforms` both at once."""
 
     def __init__(
-        self,
-        root: str | os.PathLike | None = None,
-        transforms: Callable | None = None,
-        transform: Callable | None = None,
-        target_transform: Callable | None = None,
-    ):
+        self, root: str | os.PathLike | None = None, transforms: Callable | None = None,
+        transform: Callable | None = None, target_transform: Callable | None = None,
+    ):  # fmt: skip
         if transforms is not None and (transform is not None or target_transform is not None):
             raise value_error("Only transforms or transform/target_transform can be passed as argument")
         self.root = os.path.expanduser(os.fspath(root)) if root is not None else None

@@ -31,13 +31,9 @@ class Digits(TrainOrTest):
     classes = [str(i) for i in range(10)]
 
     def __init__(
-        self,
-        root: str | os.PathLike | None = None,
-        train: bool = True,
-        transform: Callable | None = None,
-        target_transform: Callable | None = None,
-        download: bool = False,
-    ):
+        self, root: str | os.PathLike | None = None, train: bool = True, transform: Callable | None = None,
+        target_transform: Callable | None = None, download: bool = False,
+    ):  # fmt: skip
         super().__init__(root, transform=transform, target_transform=target_transform)
         self.train = train
         with gzip.open(SHIPPED, "rt") as file:

@@ -82,14 +82,10 @@ class ImageFolder(DatasetFolder):
     """Images root/class/.../name.png, with the number of the class as target; Pillow reads them."""
 
     def __init__(
-        self,
-        root: str | os.PathLike,
-        transform: Callable | None = None,
-        target_transform: Callable | None = None,
-        loader: Callable[[str], Any] = default_loader,
-        is_valid_file: Callable[[str], bool] | None = None,
+        self, root: str | os.PathLike, transform: Callable | None = None, target_transform: Callable | None = None,
+        loader: Callable[[str], Any] = default_loader, is_valid_file: Callable[[str], bool] | None = None,
         allow_empty: bool = False,
-    ):
+    ):  # fmt: skip
         super().__init__(
             root,
             loader,

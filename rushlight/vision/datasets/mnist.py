@@ -38,13 +38,9 @@ class MNIST(TrainOrTest):
     ]  # fmt: skip
 
     def __init__(
-        self,
-        root: str | os.PathLike,
-        train: bool = True,
-        transform: Callable | None = None,
-        target_transform: Callable | None = None,
-        download: bool = False,
-    ):
+        self, root: str | os.PathLike, train: bool = True, transform: Callable | None = None,
+        target_transform: Callable | None = None, download: bool = False,
+    ):  # fmt: skip
         super().__init__(root, transform=transform, target_transform=target_transform)
         self.train = train
         if download:

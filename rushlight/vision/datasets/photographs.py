@@ -22,13 +22,9 @@ class Photographs(VisionDataset):
     labels: np.ndarray
 
     def __init__(
-        self,
-        root: str | os.PathLike,
-        split: str,
-        splits: Collection[str],
-        transform: Callable | None,
+        self, root: str | os.PathLike, split: str, splits: Collection[str], transform: Callable | None,
         target_transform: Callable | None,
-    ):
+    ):  # fmt: skip
         super().__init__(root, transform=transform, target_transform=target_transform)
         if split not in splits:
             raise value_error(f"Unknown value '{split}' for argument split. Valid values are {tuple(splits)}.")
@@ -63,13 +59,9 @@ class SVHN(Photographs):
     }
 
     def __init__(
-        self,
-        root: str | os.PathLike,
-        split: str = "train",
-        transform: Callable | None = None,
-        target_transform: Callable | None = None,
-        download: bool = False,
-    ):
+        self, root: str | os.PathLike, split: str = "train", transform: Callable | None = None,
+        target_transform: Callable | None = None, download: bool = False,
+    ):  # fmt: skip
         super().__init__(root, split, self.split_list, transform, target_transform)
         self.filename = f"{split}_32x32.mat"
         if download:

@@ -57,13 +57,9 @@ def extract_archive(
 
 
 def download_and_extract_archive(
-    url: str,
-    download_root: str | os.PathLike,
-    extract_root: str | os.PathLike | None = None,
-    filename: str | None = None,
-    md5: str | None = None,
-    remove_finished: bool = False,
-) -> None:
+    url: str, download_root: str | os.PathLike, extract_root: str | os.PathLike | None = None,
+    filename: str | None = None, md5: str | None = None, remove_finished: bool = False,
+) -> None:  # fmt: skip
     """`download_url`, then `extract_archive`."""
     root = Path(os.path.expanduser(download_root))
     download_url(url, root, filename, md5)

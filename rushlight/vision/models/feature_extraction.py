@@ -99,14 +99,10 @@ def get_graph_node_names(
 
 
 def create_feature_extractor(
-    model: Module,
-    return_nodes: Names = None,
-    train_return_nodes: Names = None,
-    eval_return_nodes: Names = None,
-    tracer_kwargs: dict[str, Any] | None = None,
-    suppress_diff_warning: bool = False,
+    model: Module, return_nodes: Names = None, train_return_nodes: Names = None, eval_return_nodes: Names = None,
+    tracer_kwargs: dict[str, Any] | None = None, suppress_diff_warning: bool = False,
     concrete_args: dict[str, Any] | None = None,
-) -> DualGraphModule:
+) -> DualGraphModule:  # fmt: skip
     """A module that returns {key: output of a node of `model`}; the parameters are shared.
 
     `return_nodes`: names of nodes, or a dict of names and keys. The name of a module stands for its last node.

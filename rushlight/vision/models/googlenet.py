@@ -65,12 +65,9 @@ class InceptionAux(nn.Module):
     """An auxiliary classifier: logits from an intermediate layer, used in training."""
 
     def __init__(
-        self,
-        in_channels: int,
-        num_classes: int,
-        conv_block: Callable[..., nn.Module] | None = None,
+        self, in_channels: int, num_classes: int, conv_block: Callable[..., nn.Module] | None = None,
         dropout: float = 0.7,
-    ):
+    ):  # fmt: skip
         super().__init__()
         self.conv = (conv_block or BasicConv2d)(in_channels, 128, kernel_size=1)
         self.fc1 = nn.Linear(2048, 1024)

@@ -133,13 +133,9 @@ SMALL = (
 
 
 def scaled(
-    stages: Sequence[Stage],
-    last_channel: int,
-    width_mult: float = 1.0,
-    reduced_tail: bool = False,
-    dilated: bool = False,
-    **kwargs: Any,
-) -> MobileNetV3:
+    stages: Sequence[Stage], last_channel: int, width_mult: float = 1.0, reduced_tail: bool = False,
+    dilated: bool = False, **kwargs: Any,
+) -> MobileNetV3:  # fmt: skip
     """A network with `width` times the channels. `reduced_tail`: the last three blocks have half the channels.
     `dilated`: the last stage is dilated instead of strided.
     """

@@ -62,12 +62,9 @@ class ShuffleNetV2(nn.Module):
     """(N, 3, H, W) to (N, classes): three stages with these numbers of blocks and channels."""
 
     def __init__(
-        self,
-        stages_repeats: Sequence[int],
-        stages_out_channels: Sequence[int],
-        num_classes: int = 1000,
+        self, stages_repeats: Sequence[int], stages_out_channels: Sequence[int], num_classes: int = 1000,
         inverted_residual: Callable[..., nn.Module] = InvertedResidual,
-    ):
+    ):  # fmt: skip
         super().__init__()
         if len(stages_repeats) != 3:
             raise value_error("expected stages_repeats as list of 3 positive ints")

@@ -46,12 +46,9 @@ class SqueezeExcitation(nn.Module):
     """
 
     def __init__(
-        self,
-        input_channels: int,
-        squeeze_channels: int,
-        activation: Callable[..., nn.Module] = nn.ReLU,
+        self, input_channels: int, squeeze_channels: int, activation: Callable[..., nn.Module] = nn.ReLU,
         scale_activation: Callable[..., nn.Module] = nn.Sigmoid,
-    ):
+    ):  # fmt: skip
         super().__init__()
         self.avgpool = nn.AdaptiveAvgPool2d(1)
         self.fc1 = nn.Conv2d(input_channels, squeeze_channels, 1)

@@ -14,13 +14,9 @@ from rushlight.ops.shape.view_functions import cat
 
 
 def roi_align(
-    input: Tensor,
-    boxes: Tensor | Sequence[Tensor],
-    output_size: int | tuple[int, int],
-    spatial_scale: float = 1.0,
-    sampling_ratio: int = -1,
-    aligned: bool = False,
-) -> Tensor:
+    input: Tensor, boxes: Tensor | Sequence[Tensor], output_size: int | tuple[int, int], spatial_scale: float = 1.0,
+    sampling_ratio: int = -1, aligned: bool = False,
+) -> Tensor:  # fmt: skip
     """(N, C, H, W) and K boxes to (K, C, *output_size): in each cell the mean of points between pixels.
 
     `boxes`: (K, 5), the image's number first, or for each image (L, 4); `sampling_ratio`: sample points per side of a

@@ -111,13 +111,9 @@ class RandAugment(Chosen):
     shows = ("num_ops", "magnitude", "num_magnitude_bins", "interpolation", "fill")
 
     def __init__(
-        self,
-        num_ops: int = 2,
-        magnitude: int = 9,
-        num_magnitude_bins: int = 31,
-        interpolation: InterpolationMode = InterpolationMode.NEAREST,
-        fill: Any = None,
-    ):
+        self, num_ops: int = 2, magnitude: int = 9, num_magnitude_bins: int = 31,
+        interpolation: InterpolationMode = InterpolationMode.NEAREST, fill: Any = None,
+    ):  # fmt: skip
         super().__init__(num_magnitude_bins, interpolation, fill)
         if not 0 <= magnitude < num_magnitude_bins:
             raise value_error(f"magnitude {magnitude} is not below num_magnitude_bins {num_magnitude_bins}")

@@ -237,12 +237,9 @@ def pad(img: Any, padding: int | Sequence[int], fill: float = 0, padding_mode: s
 
 
 def resize(
-    img: Any,
-    size: int | Sequence[int],
-    interpolation: InterpolationMode = InterpolationMode.BILINEAR,
-    max_size: int | None = None,
-    antialias: bool | None = True,
-) -> Any:
+    img: Any, size: int | Sequence[int], interpolation: InterpolationMode = InterpolationMode.BILINEAR,
+    max_size: int | None = None, antialias: bool | None = True,
+) -> Any:  # fmt: skip
     """The image with (height, width) pixels; one number is the length of the shorter side.
 
     Pillow images are resized by Pillow; tensors and arrays are interpolated ('nearest', 'bilinear', 'bicubic'). The

@@ -114,12 +114,9 @@ class Resize(Transform):
     shows = ("size", "interpolation", "max_size", "antialias")
 
     def __init__(
-        self,
-        size: int | Sequence[int],
-        interpolation: InterpolationMode = InterpolationMode.BILINEAR,
-        max_size: int | None = None,
-        antialias: bool | None = True,
-    ):
+        self, size: int | Sequence[int], interpolation: InterpolationMode = InterpolationMode.BILINEAR,
+        max_size: int | None = None, antialias: bool | None = True,
+    ):  # fmt: skip
         self.size, self.interpolation = size, InterpolationMode(interpolation)
         self.max_size, self.antialias = max_size, antialias
 
@@ -186,13 +183,9 @@ class RandomCrop(Transform):
     """
 
     def __init__(
-        self,
-        size: int | Sequence[int],
-        padding: int | Sequence[int] | None = None,
-        pad_if_needed: bool = False,
-        fill: float = 0,
-        padding_mode: str = "constant",
-    ):
+        self, size: int | Sequence[int], padding: int | Sequence[int] | None = None, pad_if_needed: bool = False,
+        fill: float = 0, padding_mode: str = "constant",
+    ):  # fmt: skip
         self.size, self.padding, self.pad_if_needed = pair(size), padding, pad_if_needed
         self.fill, self.padding_mode = fill, padding_mode
 
@@ -281,13 +274,9 @@ class RandomRotation(Transform):
     shows = ("degrees", "interpolation", "expand", "fill")
 
     def __init__(
-        self,
-        degrees: float | Sequence[float],
-        interpolation: InterpolationMode = InterpolationMode.NEAREST,
-        expand: bool = False,
-        center: Sequence[float] | None = None,
-        fill: float = 0,
-    ):
+        self, degrees: float | Sequence[float], interpolation: InterpolationMode = InterpolationMode.NEAREST,
+        expand: bool = False, center: Sequence[float] | None = None, fill: float = 0,
+    ):  # fmt: skip
         if isinstance(degrees, (int, float)):
             if degrees < 0:
                 raise value_error("If degrees is a single number, it must be positive.")

@@ -36,13 +36,10 @@ class RandomResizedCrop(Transform):
     """
 
     def __init__(
-        self,
-        size: int | Sequence[int],
-        scale: Sequence[float] = (0.08, 1.0),
-        ratio: Sequence[float] = (3.0 / 4.0, 4.0 / 3.0),
-        interpolation: InterpolationMode = InterpolationMode.BILINEAR,
+        self, size: int | Sequence[int], scale: Sequence[float] = (0.08, 1.0),
+        ratio: Sequence[float] = (3.0 / 4.0, 4.0 / 3.0), interpolation: InterpolationMode = InterpolationMode.BILINEAR,
         antialias: bool | None = True,
-    ):
+    ):  # fmt: skip
         self.size, self.scale, self.ratio = pair(size), scale, ratio
         self.interpolation, self.antialias = InterpolationMode(interpolation), antialias
 
@@ -177,12 +174,9 @@ class RandomAffine(Transform):
 
     @staticmethod
     def get_params(
-        degrees: Sequence[float],
-        translate: Sequence[float] | None,
-        scale_ranges: Sequence[float] | None,
-        shears: Sequence[float] | None,
-        img_size: Sequence[int],
-    ) -> tuple[Any, ...]:
+        degrees: Sequence[float], translate: Sequence[float] | None, scale_ranges: Sequence[float] | None,
+        shears: Sequence[float] | None, img_size: Sequence[int],
+    ) -> tuple[Any, ...]:  # fmt: skip
         """An angle, (x, y) to move by, a scale and two shears, for an image of (width, height)."""
         angle = drawn(degrees[0], degrees[1])
         moved = (
@@ -232,12 +226,9 @@ class RandomPerspective(Transform):
     shows = ("p",)
 
     def __init__(
-        self,
-        distortion_scale: float = 0.5,
-        p: float = 0.5,
-        interpolation: InterpolationMode = InterpolationMode.BILINEAR,
-        fill: Any = 0,
-    ):
+        self, distortion_scale: float = 0.5, p: float = 0.5,
+        interpolation: InterpolationMode = InterpolationMode.BILINEAR, fill: Any = 0,
+    ):  # fmt: skip
         self.distortion_scale, self.p = distortion_scale, p
         self.interpolation, self.fill = InterpolationMode(interpolation), fill
 
@@ -274,13 +265,9 @@ class RandomErasing(Transform):
     """
 
     def __init__(
-        self,
-        p: float = 0.5,
-        scale: Sequence[float] = (0.02, 0.33),
-        ratio: Sequence[float] = (0.3, 3.3),
-        value: Any = 0,
-        inplace: bool = False,
-    ):
+        self, p: float = 0.5, scale: Sequence[float] = (0.02, 0.33), ratio: Sequence[float] = (0.3, 3.3),
+        value: Any = 0, inplace: bool = False,
+    ):  # fmt: skip
         if isinstance(value, str) and value != "random":
             raise value_error("If value is str, it should be 'random'")
         self.p, self.scale, self.ratio, self.value, self.inplace = p, scale, ratio, value, inplace

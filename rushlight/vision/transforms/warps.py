@@ -72,13 +72,9 @@ def affine(
 
 
 def rotate(
-    img: Any,
-    angle: float,
-    interpolation: InterpolationMode = InterpolationMode.NEAREST,
-    expand: bool = False,
-    center: Sequence[float] | None = None,
-    fill: Any = None,
-) -> Any:
+    img: Any, angle: float, interpolation: InterpolationMode = InterpolationMode.NEAREST, expand: bool = False,
+    center: Sequence[float] | None = None, fill: Any = None,
+) -> Any:  # fmt: skip
     """Turned counter-clockwise by `angle` degrees around the middle, or `center` (x, y); `fill` where nothing was.
 
     `expand` enlarges the image so that the corners fit; for Pillow images only.
@@ -96,12 +92,9 @@ def rotate(
 
 
 def perspective(
-    img: Any,
-    startpoints: Sequence[Sequence[int]],
-    endpoints: Sequence[Sequence[int]],
-    interpolation: InterpolationMode = InterpolationMode.BILINEAR,
-    fill: Any = None,
-) -> Any:
+    img: Any, startpoints: Sequence[Sequence[int]], endpoints: Sequence[Sequence[int]],
+    interpolation: InterpolationMode = InterpolationMode.BILINEAR, fill: Any = None,
+) -> Any:  # fmt: skip
     """The image with four corners, (x, y) each, moved from `startpoints` to `endpoints`.
 
     >>> corners = [[0, 0], [1, 0], [1, 1], [0, 1]]
