@@ -71,7 +71,7 @@ def of_formula(name: str, formula: Callable, text: str, shown: str) -> Callable[
     call.__name__ = call.__qualname__ = name
     call.__doc__ = f"""{text}
 
-    >>> rushlight.{name}(4)
+    >>> rushlight.{name}(4)[1:]
     tensor([{shown}])
     """
     return composite(tensor=False)(call)
@@ -81,19 +81,19 @@ hann_window = of_formula(
     "hann_window",
     lambda t: cosines(t, HANN),
     "(1 - cos(2 pi k / N)) / 2, k = 0 ... window_length - 1; N is window_length, or 1 less if not `periodic`.",
-    "0.0000, 0.5000, 1.0000, 0.5000",
+    "0.5000, 1.0000, 0.5000",
 )
 blackman_window = of_formula(
     "blackman_window",
     lambda t: cosines(t, BLACKMAN),
     "0.42 - cos(2 pi k / N) / 2 + 0.08 cos(4 pi k / N); N is window_length, or 1 less if not `periodic`.",
-    "0.0000, 0.3400, 1.0000, 0.3400",
+    "0.3400, 1.0000, 0.3400",
 )
 bartlett_window = of_formula(
     "bartlett_window",
     triangle,
     "1 - |2 k / N - 1|, a triangle; N is window_length, or 1 less if not `periodic`.",
-    "0.0000, 0.5000, 1.0000, 0.5000",
+    "0.5000, 1.0000, 0.5000",
 )
 
 
