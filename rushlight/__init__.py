@@ -142,6 +142,7 @@ _HOME = {
     "set_printoptions": "base.printing",
     "set_float32_matmul_precision": "backends",
     "get_float32_matmul_precision": "backends",
+    "op": "ops.user_ops",
     "explain": "viz.chain_rule",
     "contributions": "viz.contribution_shares",
     "teach": "teaching",

@@ -8,15 +8,18 @@ from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
 
-from rushlight.base.errors import located, place, runtime_error
+from rushlight.base.errors import first_line, located, place, runtime_error
 from rushlight.base.tracebacks import hide_frames, ours, user_frame
 from rushlight.core.engine import reachable
 from rushlight.core.node import Node
+from rushlight.core.table import ruled_inputs
 from rushlight.core.tensor import Tensor
 
 
 def blame(error: Exception, node: Node) -> None:
     """Say in an error of a node's rules which statement made the node; in an error of the user's own, as a note."""
+    if node.op is not None and "own" in node.op.options and isinstance(error, Exception):
+        check_rule(error, node)
     explained = located(error)
     hide_frames(own=explained)
     if explained:
@@ -24,6 +27,39 @@ def blame(error: Exception, node: Node) -> None:
             error.args = (error.args[0].replace("\n  at: ", f"\n  made at: {node.made_at}\n  at: ", 1), *error.args[1:])
     elif hasattr(error, "add_note"):  # from Python 3.11 on
         error.add_note(f"in backward of {node.name()}, made at {node.made_at}")
+
+
+CHECK = "check the rules: torch.autograd.gradcheck({name}, inputs of dtype float64)"
+
+
+def check_rule(error: Exception, node: Node) -> None:
+    """RuntimeError that names the rule of a user's op in which the error was raised."""
+    op: Any = node.op
+    names = {rule.__code__: name for name, rule in op.rules.items() if rule is not None}
+    step = error.__traceback__
+    while step is not None:
+        code = step.tb_frame.f_code
+        if code in names:
+            raise runtime_error(
+                f"{op.called}: the rule of '{names[code]}' failed: {first_line(error)}",
+                CHECK.format(name=op.called),
+                rule=place(code, step.tb_lasti),
+                made_at=node.made_at,
+            ) from None
+        step = step.tb_next
+
+
+def check_fits(node: Node, edge: Node, g: Any) -> None:
+    """RuntimeError if the rule of a user's op returned a gradient that is not of the shape of the op's output."""
+    shape, given, op = tuple(edge.shape or ()), tuple(g.shape), node.op
+    missing = len(given) - len(shape)
+    if missing < 0 or any([n not in (1, m) for n, m in zip(shape, given[missing:])]):
+        name = ruled_inputs(op)[node.edges.index(edge)]
+        raise runtime_error(
+            f"{op.called}: the rule of '{name}' returned a gradient of shape {given}, but '{name}' has shape {shape}",
+            "return the gradient in the shape of the output; backward sums over broadcast dimensions",
+            made_at=node.made_at,
+        )
 
 
 def second_time(node: Node) -> RuntimeError:

@@ -16,17 +16,10 @@ from rushlight.base.errors import runtime_error
 from rushlight.base.pytree import _broadcast_to_and_flatten, tree_flatten, tree_leaves, tree_map, tree_unflatten
 from rushlight.core.mode import current, mode
 from rushlight.core.tensor import Tensor
-from rushlight.core.worlds import TENSORS
 from rushlight.func.batching import Batch, Level, Part, innermost, wrap
+from rushlight.func.batching_families import VmapInfo, front
 
 MORE = "For more details, please see https://pytorch.org/docs/main/notes/extending.func.html"
-
-
-class VmapInfo(NamedTuple):
-    """The argument `info` of a Function's own rule."""
-
-    batch_size: int
-    randomness: str
 
 
 def forward_of(level: Level, cls: type[Function], args: Sequence) -> Callable | None:
@@ -71,14 +64,6 @@ def on_values(cls: type[Function], rule: Callable, *args: Any) -> Any:
         current.reset(token)
     given = {id(value): a for value, a in zip(values, args) if value is not a}
     return tree_unflatten([given[id(t)] if id(t) in given else sample_of(level, t, 0) for t in whole], tree)
-
-
-def front(t: Any, dim: int | None, level: Level) -> Any:
-    """An output with the samples in dimension 0. A shared output is expanded, so that its node in the outer graph is
-    new."""
-    if not isinstance(t, Tensor):
-        return t
-    return t.expand((level.size, *t.shape)) if dim is None else TENSORS["movedim"](t, dim, 0) if dim else t
 
 
 def by_rule(cls: type[Function], level: Level, dims: tuple, values: tuple) -> tuple:

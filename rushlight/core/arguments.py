@@ -168,7 +168,7 @@ def binder(op: Op) -> Callable[[Sequence, dict], tuple]:
         """All arguments, each in its place in the entry. TypeError if one is missing or unknown."""
         values = template.copy()
         if len(args) > len(values):
-            raise TypeError(f"{op.called}() takes at most {len(values)} arguments, but {len(args)} were given")
+            raise type_error(f"{op.called}() takes at most {len(values)} arguments, but {len(args)} were given")
         for i, value in zip(place, args):
             values[i] = value
         for name, value in kwargs.items():
@@ -178,7 +178,7 @@ def binder(op: Op) -> Callable[[Sequence, dict], tuple]:
             values[position[name]] = value
         if any([value is missing for value in values]):  # `in` would compare tensors by ==
             lacking = [public.get(n, n) for n, v in zip(names, values) if v is missing]
-            raise TypeError(f"{op.called}() missing required argument: {', '.join(lacking)}")
+            raise type_error(f"{op.called}() missing required argument: {', '.join(lacking)}")
         return values
 
     return bind

@@ -31,9 +31,14 @@ from rushlight.kernels.layout import led
 F = TypeVar("F", bound=Callable)
 
 
+def is_general(op: Op) -> bool:
+    """Whether an elementwise op has the family `general`: for its settings, its number of inputs, or their names."""
+    return bool(op.settings) or op.inputs not in (("x",), ("x", "y")) or op.options.get("names", {}).get("x") == "x"
+
+
 def elementwise(op: Op) -> Callable:
     """The family of an op that works element by element: by the number of its inputs."""
-    if op.settings or len(op.inputs) > 2:
+    if is_general(op):
         op.options.setdefault("promote", " ".join(op.inputs) if len(op.inputs) > 1 or op.result == FLOATING else "")
         if op.result in (SAME, FLOATING):
             op.kernel = staying(op, op.kernel, len(op.inputs) - 1)
@@ -128,7 +133,7 @@ def build(namespace: dict[str, Any]) -> None:
         one.make_save = save_function
         one.call = placing(one) if "onto" in one.options else one.family(one)
         introduce(one.call, one)
-        TABLE[name] = one
+        (TABLE.own if "own" in one.options else TABLE)[name] = one
         namespace[name] = one.call
         TENSORS[name] = as_rules_call(one)
         attach(one)

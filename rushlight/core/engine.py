@@ -111,6 +111,8 @@ def steps(
             if ge is None or edge is None:
                 continue
             if ge.shape != edge.shape:  # the forward broadcast this input: undone here, for all ops
+                if node.op is not None and "own" in node.op.options:
+                    graph_errors().check_fits(node, edge, ge)
                 ge = world.fit(ge, edge.shape)
             elif ge is g and edge.leaf:  # a leaf keeps what it gets, and g may go elsewhere too
                 ge = world.own(g)

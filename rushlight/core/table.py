@@ -27,8 +27,27 @@ SAME, FLOATING, BOOL, REAL = "same", "floating", "bool", "real"
 DTYPES_OF = {"b": "?", "u": "BHILQ", "i": "bhilq", "f": "", "c": "FD"}
 INTEGERS = frozenset(map(np.dtype, "?bBhHiIlLqQ"))  # `in` takes 50 ns, `.kind in "iub"` 75
 
-TABLE: dict[str, Op] = {}
-SHARED: dict[str, Callable] = {}  # helpers of rules, as written
+
+class Names(dict):
+    """What the package has, by name. `own`: what users' files have, by keys (ops/user_ops.py): found here as well, but
+    not among the items."""
+
+    def __init__(self) -> None:
+        self.own: dict[str, Any] = {}
+
+    def __missing__(self, key: str) -> Any:
+        return self.own[key]
+
+    def __contains__(self, key: object) -> bool:
+        return super().__contains__(key) or key in self.own
+
+    def get(self, key: str, default: Any = None) -> Any:
+        return super().get(key) or self.own.get(key, default)
+
+
+TABLE: Names = Names()  # name -> Op
+SHARED: Names = Names()  # name -> helper of rules, as written
+OWN_NAMES: dict[str, str] = {}  # key of an op or helper of a user's file -> its name (ops/user_ops.py)
 
 # Entries and composites named linalg_det, special_entr are found as linalg.det, special.entr: see members().
 NAMESPACES = ("linalg", "fft", "special")
@@ -144,9 +163,16 @@ def in_namespace(name: str) -> bool:
 
 
 def rebind(function: Callable, world: dict[str, Any]) -> Callable:
-    """The same code, its names looked up in `world`."""
+    """The same code, its names looked up in `world`, and before it among the numbers of the user's file."""
+    if own := numbers(function):
+        world = world.__class__({**world, **own})
     named = function.__name__, function.__defaults__, function.__closure__
     return FunctionType(function.__code__, world, *named)
+
+
+def numbers(function: Callable) -> dict[str, Any]:
+    """The numbers of the user's file that a formula names (ops/user_ops.py)."""
+    return function.__dict__.get("numbers", {})
 
 
 def parameters(function: FunctionType | Callable) -> tuple[str, ...]:
@@ -224,6 +250,7 @@ OPTIONS = {
     "or a function of what it is given that tells the shapes and dtypes of its outputs "
     "(ops/meta/symbolic_sizes.py)",
     "sparse_gradient": "its gradient is sparse, which a program would make dense: it is not compiled",
+    "own": "an op in a user's own file (ops/user_ops.py)",
     "random": "draws fresh numbers: two calls are never one, and nothing is computed once for all",
 }
 

@@ -33,9 +33,9 @@ def adopt(kernels: ModuleType) -> None:
     )
 
 
-def shared(function: Callable) -> Callable:
-    """A helper of rules: like them written once, in names of ops, and there in all worlds."""
-    SHARED[function.__name__] = function
+def shared(function: Callable, own: bool = False) -> Callable:
+    """A helper of rules: like them written once, in names of ops, and there in all worlds. `own`: of a user's file."""
+    (SHARED.own if own else SHARED)[function.__name__] = function
     for world in (ARRAYS, TENSORS):
         world[function.__name__] = rebind(function, world)
     return function

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from rushlight.core.table import BOOL as RESULT_BOOL
-from rushlight.core.table import SHARED, TABLE, Op, rebind
+from rushlight.core.table import SHARED, TABLE, Op, numbers, rebind
 from rushlight.kernels.gelu import ABOVE, BELOW
 from rushlight.loops import scalar_math
 
@@ -323,7 +323,8 @@ def on_symbols(rule: Callable) -> Callable:
     """A rule with its names looked up as symbols; beforehand, as a code object finds globals in a plain dict only."""
     world = World(__builtins__={})
     for name in rule.__code__.co_names:
-        world[name]
+        if name not in numbers(rule):
+            world[name]
     return rebind(rule, dict(world))
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from importlib import import_module
-from typing import Any
+from typing import Any, NamedTuple
 
 from rushlight.base.errors import runtime_error
 from rushlight.core.arguments import reduced_dims
@@ -62,13 +62,55 @@ def rule_of(op: Op) -> Callable:
 
 
 def chosen(op: Op) -> Callable:
-    """The op's own rule, else that of the word `batched=` in its entry, else that of its family, else sample by
-    sample."""
+    """The op's own rule, else the rule of its option `batched` (a word or a function), else that of its family, else
+    sample by sample."""
     home = op.forward.__module__
     if home in RULE_FILES:
         import_module(RULE_FILES[home])
     word = op.options.get("batched", "align" if op.elementwise else op.family.__name__)
+    if callable(word):
+        return by_function(word)
     return SPECIAL.get(op) or WORDS.get(word, one_by_one)
+
+
+class VmapInfo(NamedTuple):
+    """The argument `info` of a user's rule."""
+
+    batch_size: int
+    randomness: str
+
+
+def by_function(function: Callable) -> Callable:
+    """The rule from a user's function (info, in_dims, *args) -> (result, out_dims), as torch.library.register_vmap
+    takes it. RuntimeError if the function does not return a pair."""
+
+    def rule(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
+        dims = (*map(mapped_dim, parts), *[None] * len(settings))
+        info = VmapInfo(level.size, level.randomness)
+        made = function(info, dims, *map(values, parts), *settings)
+        if not (isinstance(made, tuple) and len(made) == 2):
+            what = f"{op.called}: the vmap rule must return two values, the result and its out_dim"
+            raise runtime_error(what, "return result, 0", got=type(made).__name__)
+        result, places = made
+        if not isinstance(result, (tuple, list)):
+            return front(result, places, level)
+        places = places if isinstance(places, (tuple, list)) else [places] * len(result)
+        return [front(t, dim, level) for t, dim in zip(result, places)]
+
+    return rule
+
+
+def mapped_dim(p: Any) -> Any:
+    """The dimension of the samples in an input: 0, or None for an input that all samples share."""
+    return [mapped_dim(one) for one in p] if isinstance(p, list) else 0 if p is not None and p.mapped else None
+
+
+def front(t: Any, dim: int | None, level: Level) -> Any:
+    """An output with the samples in dimension 0. A shared output is expanded, so that its node in the outer graph is
+    new."""
+    if not isinstance(t, Tensor):
+        return t
+    return t.expand((level.size, *t.shape)) if dim is None else TENSORS["movedim"](t, dim, 0) if dim else t
 
 
 def without_samples(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:

@@ -18,7 +18,7 @@ from math import log, pi, sqrt
 from typing import Any
 
 from rushlight.base.errors import type_error
-from rushlight.core.table import parameters
+from rushlight.core.table import OWN_NAMES, parameters
 from rushlight.core.worlds import rebind
 
 # How strongly an operator holds its operands together, as in Python; whatever is not listed needs no brackets.
@@ -142,7 +142,7 @@ class World(dict):
     """Every name is a symbol, but for the Python that rules are built with."""
 
     def __missing__(self, name: str) -> Formula:
-        return Formula("name", name)
+        return Formula("name", OWN_NAMES.get(name, name))
 
 
 def total(x: Any, dim: Any, *keepdim: Any) -> Formula:

@@ -28,7 +28,7 @@ from rushlight.base import lazy
 from rushlight.base.errors import meant
 from rushlight.base.public_function import private
 from rushlight.core import backward_call, families
-from rushlight.core.build import elementwise, offered
+from rushlight.core.build import elementwise, is_general, offered
 from rushlight.core.call import source
 from rushlight.core.gradient_worlds import AS_ARRAYS
 from rushlight.core.table import NAMESPACES, TABLE, Op
@@ -147,10 +147,10 @@ def indented(text: str) -> str:
 def call_text(op: Op) -> str:
     """The text of the eager call: written out for this op, or the function that its family makes."""
     family = op.family
-    if family is elementwise and not op.settings and len(op.inputs) <= 2:
-        family = families.unary if len(op.inputs) == 1 else families.binary
-    elif family is elementwise:
+    if family is elementwise and is_general(op):
         family = families.general
+    elif family is elementwise:
+        family = families.unary if len(op.inputs) == 1 else families.binary
     if family in (families.general, families.view):
         return source(op)
     call = next(c for c in family.__code__.co_consts if isinstance(c, CodeType) and c.co_name == "call")

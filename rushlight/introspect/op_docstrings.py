@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import builtins
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from contextvars import Context
 from functools import cache
@@ -18,6 +18,7 @@ from importlib.util import find_spec
 from inspect import Parameter, Signature
 from operator import attrgetter
 from textwrap import TextWrapper
+from types import MappingProxyType
 from typing import Any
 
 from rushlight.base.text import define
@@ -295,7 +296,7 @@ def rushlight() -> Any:
 def example(op: Op, known: Text) -> str:
     """A call and its result; empty if there is no example, or if it cannot be run."""
     code = known.example or default_example(op, data(op, known))
-    return run(code.replace("NAME", path(op)))
+    return run(code.replace("NAME", path(op)), {op.called: op.call} if "own" in op.options else {})
 
 
 def example_in_place(op: Op, known: Text) -> str:
@@ -308,6 +309,8 @@ def example_in_place(op: Op, known: Text) -> str:
 
 def path(op: Op) -> str:
     """How to reach the function from a program."""
+    if "own" in op.options:
+        return op.called
     with suppress(AttributeError):
         if attrgetter(title(op))(rushlight()) == op.call:
             return f"rushlight.{title(op)}"
@@ -353,12 +356,13 @@ def default_example(op: Op, numbers: list[str]) -> str:
     return f"NAME({', '.join([matrix, *rest])})"
 
 
-def run(code: str) -> str:
-    """The lines of a program as an interactive session, with the value of the last line."""
+def run(code: str, own: Mapping[str, Callable] = MappingProxyType({})) -> str:
+    """The lines of a program as an interactive session, with the value of the last line. `own`: names besides
+    rushlight."""
     if not code:
         return ""
     *before, last = code.split("\n")
-    names = {"rushlight": rushlight()}
+    names = {"rushlight": rushlight(), **own}
     try:
         shown = Context().run(evaluated, before, last, names)  # whatever mode the reader is in
     except Exception:  # SciPy is not there, or the op refuses the family's numbers

@@ -224,7 +224,8 @@ class Clocks:
 
     def put(self) -> None:
         lazy.complete()
-        for op, call in [(one, call) for one in TABLE.values() for call in getattr(one.call, "forms", (one.call,))]:
+        ops = [*TABLE.values(), *TABLE.own.values()]
+        for op, call in [(one, call) for one in ops for call in getattr(one.call, "forms", (one.call,))]:
             cells = dict(zip(call.__code__.co_freevars, call.__closure__ or ()))
             if "kernel" in cells:
                 self.swap(cells["kernel"], self.kernel(op.called, cells["kernel"].cell_contents))

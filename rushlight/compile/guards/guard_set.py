@@ -45,6 +45,7 @@ from rushlight.compile.guards.guard_predicates import (
     plain,
     stands_for,
 )
+from rushlight.core.table import Op
 from rushlight.core.tensor import Tensor
 from rushlight.nn.hooks import EVERYWHERE
 from rushlight.nn.module import Module
@@ -360,7 +361,10 @@ def is_read(name: str, value: Any) -> bool:
 
 
 def owned(thing: FunctionType | type) -> bool:
-    """Whether a function or class is the user's, not a library's."""
+    """Whether a function or class is the user's, not a library's. An op of the user's file (`rushlight.op`) never
+    changes."""
+    if isinstance(getattr(thing, "op", None), Op):
+        return False
     module = thing.__module__  # may be no string: Cython's functions have a descriptor
     return module is None or isinstance(module, str) and module.partition(".")[0] not in LIBRARIES
 
