@@ -173,7 +173,7 @@ def test_out_and_meta():
 
 
 def test_inputs_may_have_any_name():
-    f = torch.op(lambda state, node, /, args=2.0: state * node + args, state=lambda g, node: g * node)
+    f = torch.op(lambda state, values, /, args=2.0: state * values + args, state=lambda g, values: g * values)
     x = torch.ones(2, requires_grad=True)
     f(x, torch.full((2,), 3.0)).sum().backward()
     assert x.grad.tolist() == [3, 3]
