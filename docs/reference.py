@@ -42,6 +42,7 @@ SUBJECTS = {
     "nn": "layers",
     "ops.signal": "signal",
     "ops.tensor": "tensors",
+    "ops.user_ops": "autograd",
     "core.mode": "autograd",
     "autograd": "autograd",
     "func": "func",

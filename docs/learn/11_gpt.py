@@ -425,11 +425,12 @@ for kind in (GPT, NoPositions):
 # - A **GPT**: embeddings of letters and positions, a row of blocks, scores for the next letter.
 # - It writes by drawing one letter after the other.
 #
-# This was the last lesson. Where to go from here:
+# Where to go from here:
 #
 # - `examples/gpt.py` in the repository is this network in the form of a program, with more options. With
 #   `import torch` in its first lines it runs on PyTorch.
 # - [Compiled programs](../compile.md) makes the training faster.
 # - [How it works](../architecture.md) describes rushlight itself: the engine, the ops, the tensors.
 #
-# Before: [10. Inventing names](10_names.md). All lessons: [Learn](index.md)
+# Before: [10. Inventing names](10_names.md).
+# Next: [12. Your own op](12_own_op.md). All lessons: [Learn](index.md)

@@ -38,9 +38,9 @@ def lessons():
     return lessons
 
 
-def test_there_are_eleven():
-    assert len(NAMES) == 11
-    assert [name[:2] for name in NAMES] == [f"{i:02}" for i in range(1, 12)]
+def test_there_are_twelve():
+    assert len(NAMES) == 12
+    assert [name[:2] for name in NAMES] == [f"{i:02}" for i in range(1, 13)]
 
 
 @pytest.mark.parametrize("name", NAMES)

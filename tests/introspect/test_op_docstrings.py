@@ -363,7 +363,8 @@ from rushlight.core.build import build, floating, general, op, predicate, produc
 from rushlight.kernels.elementwise import ndarray
 from rushlight.core.worlds import ARRAYS
 
-line, kernel = re.findall("```python\\n(.*?)```", Path(sys.argv[1]).read_text(), re.DOTALL)
+page = Path(sys.argv[1]).read_text().partition("## In rushlight")[2]
+line, kernel = re.findall("```python\\n(.*?)```", page, re.DOTALL)
 if sys.argv[2] == "kernel":
     exec(textwrap.dedent(kernel))
     ARRAYS["log_cosh"] = log_cosh

@@ -12,6 +12,7 @@ import rushlight as torch
 from rushlight.core.build import offered
 from rushlight.core.table import TABLE
 from rushlight.core.tensor import Tensor
+from tests.support.paths import ROOT
 
 HALF = 0.5
 
@@ -246,6 +247,22 @@ def test_numbers_of_an_outer_function():
 
 def test_pickle():
     assert pickle.loads(pickle.dumps(log_cosh)) is log_cosh
+
+
+def test_the_programs_of_the_page():
+    """docs/add-an-op.md, first part."""
+    page = (ROOT / "docs" / "add-an-op.md").read_text().partition("## In rushlight")[0]
+    names = {}
+    for program in re.findall("```python\n(.*?)```", page, re.DOTALL):
+        exec(program, names)
+    assert torch.allclose(names["x"].grad, torch.tanh(names["x"]))
+    x, y = leaf(3, 4), leaf(4, 2)
+    for name in ("log_cosh", "log_sum", "stable"):
+        assert torch.autograd.gradcheck(names[name], x)
+    assert torch.autograd.gradcheck(names["bell"], (x, leaf(4)))
+    assert torch.autograd.gradcheck(names["times"], (x, y))
+    assert torch.vmap(names["times"], (None, 0))(x, torch.stack([y, y])).shape == (2, 3, 2)
+    assert torch.isfinite(names["stable"](torch.tensor(1000.0)))
 
 
 # -- pages and texts -------------------------------------------------------------------------------
