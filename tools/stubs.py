@@ -32,9 +32,11 @@ from rushlight.core.tensor import Tensor
 
 AT_ONCE = {*vars(Tensor)}  # before more is loaded
 
+from rushlight import nn  # noqa: E402
 from rushlight.core.results import RETURN_TYPES  # noqa: E402
 from rushlight.core.table import NAMESPACES, Op  # noqa: E402
 from rushlight.introspect import op_docstrings  # noqa: E402
+from rushlight.nn.layer_settings import Layer  # noqa: E402
 
 PACKAGE = Path(rushlight.__file__).parent
 
@@ -409,11 +411,39 @@ def namespace(space: str) -> str:
     return stub([line for name, value in public.items() for line in entry(name, value)])
 
 
+def layers() -> str:
+    """The stub of nn: classes that get their methods from a function's signature are spelled out."""
+    public = {name: value for name, value in sorted(vars(nn).items()) if not name.startswith("_")}
+    return stub([line for name, value in public.items() for line in layer(name, value) or entry(name, value)])
+
+
+def layer(name: str, value: Any) -> list[str]:
+    """The stub of a class derived from Layer, or the import of a module of nn; nothing for other values."""
+    if isinstance(value, types.ModuleType):
+        home, _, own = value.__name__.rpartition(".")
+        return [f"from {home} import {own} as {name}"]
+    if not (inspect.isclass(value) and issubclass(value, Layer)):
+        return []
+    base = value.__base__
+    imports.add(f"from {base.__module__} import {base.__name__} as _{base.__name__}")
+    methods = "".join(method(m, getattr(value, m)) for m in ("__init__", "forward"))
+    return [f"class {name}(_{base.__name__}):{methods}"]
+
+
+def method(name: str, function: Callable) -> str:
+    """The stub of a method of a layer."""
+    typed = {key: shown(hint) for key, hint in annotations(function).items()}
+    _, *parameters = inspect.signature(function).parameters.values()
+    returns = "None" if name == "__init__" else typed["return"]
+    return f"\n    def {name}({', '.join(['self', *listed(parameters, typed)])}) -> {returns}: ..."
+
+
 STUBS: dict[str, Callable[[], str]] = {
     "__init__.pyi": package,
     "_methods.pyi": methods,
     "ops/tensor/method_names.py": names,
     **{f"{space}.pyi": partial(namespace, space) for space in NAMESPACES},
+    "nn/__init__.pyi": layers,
     "nn/functional/__init__.pyi": partial(namespace, "nn.functional"),
 }
 

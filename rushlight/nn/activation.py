@@ -8,23 +8,13 @@ from rushlight.base.errors import value_error, warn
 from rushlight.core.tensor import Tensor
 from rushlight.nn import functional as F
 from rushlight.nn import init
-from rushlight.nn.layer_settings import FunctionModule, uninitialized
+from rushlight.nn.layer_settings import Layer, uninitialized
 from rushlight.nn.module import Module
 from rushlight.nn.parameter import Parameter
 from rushlight.ops.math import elementwise
 
 
-class InPlaceActivation(FunctionModule):
-    """An activation with an in-place option."""
-
-    def __init__(self, inplace: bool = False):
-        super().__init__(inplace=inplace)
-
-    def forward(self, input: Tensor) -> Tensor:
-        return type(self)._function(input, self.inplace)
-
-
-class ReLU(InPlaceActivation):
+class ReLU(Layer, function=F.relu):
     """max(x, 0), element by element.
 
     >>> rushlight.nn.ReLU()(rushlight.tensor([-1., 2.]))
@@ -35,7 +25,7 @@ class ReLU(InPlaceActivation):
         return F.relu(input, True) if self.inplace else elementwise.relu(input)
 
 
-class Hardtanh(FunctionModule):
+class Hardtanh(Layer, function=F.hardtanh):
     """min(max(x, min_val), max_val), element by element. ValueError unless min_val < max_val.
 
     >>> rushlight.nn.Hardtanh()(rushlight.tensor([-3., 0.5, 3.]))
@@ -58,64 +48,43 @@ class Hardtanh(FunctionModule):
             raise value_error(f"max_val must be larger than min_val, got min_val={min_val} and max_val={max_val}")
         super().__init__(min_val=min_val, max_val=max_val, inplace=inplace)
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.hardtanh(input, self.min_val, self.max_val, self.inplace)
 
-
-class ReLU6(Hardtanh):
+class ReLU6(Hardtanh, shows="inplace"):
     """min(max(x, 0), 6), element by element.
 
     >>> rushlight.nn.ReLU6()(rushlight.tensor([-1., 2., 9.]))
     tensor([0., 2., 6.])
     """
 
-    _shown_settings = ("inplace",)
-
     def __init__(self, inplace: bool = False):
         super().__init__(0.0, 6.0, inplace)
 
 
-class AlphaActivation(FunctionModule):
-    """An activation with the setting alpha and an in-place option."""
-
-    def __init__(self, alpha: float = 1.0, inplace: bool = False):
-        super().__init__(alpha=alpha, inplace=inplace)
-
-    def forward(self, input: Tensor) -> Tensor:
-        return type(self)._function(input, self.alpha, self.inplace)
-
-
-class ELU(AlphaActivation):
+class ELU(Layer, function=F.elu):
     """x where x > 0, else alpha (exp(x) - 1). D.-A. Clevert, T. Unterthiner, S. Hochreiter, 2016.
 
     >>> rushlight.nn.ELU()(rushlight.tensor([-50., -1., 2.]))
     tensor([-1.0000, -0.6321,  2.0000])
     """
 
-    _function = staticmethod(F.elu)
 
-
-class CELU(AlphaActivation):
+class CELU(Layer, function=F.celu):
     """max(x, 0) + min(0, alpha (exp(x / alpha) - 1)). J. T. Barron, 2017.
 
     >>> rushlight.nn.CELU(alpha=2.0)(rushlight.tensor([-50., -1., 2.]))
     tensor([-2.0000, -0.7869,  2.0000])
     """
 
-    _function = staticmethod(F.celu)
 
-
-class SELU(InPlaceActivation):
+class SELU(Layer, function=F.selu):
     """1.0507 x where x > 0, else 1.0507 * 1.6733 (exp(x) - 1): mean 0 and variance 1 stay. G. Klambauer et al., 2017.
 
     >>> rushlight.nn.SELU()(rushlight.tensor([-1., 0., 1.]))
     tensor([-1.1113,  0.0000,  1.0507])
     """
 
-    _function = staticmethod(F.selu)
 
-
-class GELU(FunctionModule):
+class GELU(Layer, function=F.gelu):
     """x Phi(x), where Phi is the distribution function of the standard normal; `approximate`: 'none' or 'tanh'.
 
     D. Hendrycks, K. Gimpel, *Gaussian error linear units*, 2016.
@@ -124,25 +93,13 @@ class GELU(FunctionModule):
     tensor([-0.1587,  0.0000,  0.8413])
     """
 
-    def __init__(self, approximate: str = "none"):
-        super().__init__(approximate=approximate)
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.gelu(input, self.approximate)
-
-
-class LeakyReLU(FunctionModule):
+class LeakyReLU(Layer, function=F.leaky_relu):
     """x where x > 0, else negative_slope x.
 
     >>> rushlight.nn.LeakyReLU(0.1)(rushlight.tensor([-10., 2.]))
     tensor([-1.,  2.])
     """
-
-    def __init__(self, negative_slope: float = 0.01, inplace: bool = False):
-        super().__init__(negative_slope=negative_slope, inplace=inplace)
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.leaky_relu(input, self.negative_slope, self.inplace)
 
 
 class PReLU(Module):
@@ -173,236 +130,161 @@ class PReLU(Module):
         return f"num_parameters={self.num_parameters}"
 
 
-class RReLU(FunctionModule):
+class RReLU(Layer, function=F.rrelu):
     """x where x > 0, else r x, r uniform in [lower, upper) in training, their mean in evaluation. B. Xu et al., 2015.
 
     >>> rushlight.nn.RReLU().eval()(rushlight.tensor([-24., 1.]))
     tensor([-5.5000,  1.0000])
     """
 
-    def __init__(self, lower: float = 1 / 8, upper: float = 1 / 3, inplace: bool = False):
-        super().__init__(lower=lower, upper=upper, inplace=inplace)
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.rrelu(input, self.lower, self.upper, self.training, self.inplace)
-
-
-class Threshold(FunctionModule):
+class Threshold(Layer, function=F.threshold):
     """x where x > threshold, else value.
 
     >>> rushlight.nn.Threshold(0.1, 20.)(rushlight.tensor([-1., 0.1, 2.]))
     tensor([20., 20.,  2.])
     """
 
-    def __init__(self, threshold: float, value: float, inplace: bool = False):
-        super().__init__(threshold=threshold, value=value, inplace=inplace)
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.threshold(input, self.threshold, self.value, self.inplace)
-
-
-class HiddenInPlaceActivation(InPlaceActivation):
-    """An in-place activation whose `repr` does not show `inplace`, as in torch."""
-
-    _shown_settings = ()
-
-
-class Hardsigmoid(HiddenInPlaceActivation):
+class Hardsigmoid(Layer, function=F.hardsigmoid, shows=""):
     """min(max(x + 3, 0), 6) / 6, element by element.
 
     >>> rushlight.nn.Hardsigmoid()(rushlight.tensor([-4., 0., 1.5, 4.]))
     tensor([0.0000, 0.5000, 0.7500, 1.0000])
     """
 
-    _function = staticmethod(F.hardsigmoid)
 
-
-class Hardswish(HiddenInPlaceActivation):
+class Hardswish(Layer, function=F.hardswish, shows=""):
     """x min(max(x + 3, 0), 6) / 6, element by element.
 
     >>> rushlight.nn.Hardswish()(rushlight.tensor([0., 1.5, 4.]))
     tensor([0.0000, 1.1250, 4.0000])
     """
 
-    _function = staticmethod(F.hardswish)
 
-
-class SiLU(InPlaceActivation):
+class SiLU(Layer, function=F.silu):
     """x / (1 + exp(-x)), element by element.
 
     >>> rushlight.nn.SiLU()(rushlight.tensor([-1., 0., 1.]))
     tensor([-0.2689,  0.0000,  0.7311])
     """
 
-    _function = staticmethod(F.silu)
 
-
-class Mish(InPlaceActivation):
+class Mish(Layer, function=F.mish):
     """x tanh(log(1 + exp(x))), element by element. D. Misra, 2019.
 
     >>> rushlight.nn.Mish()(rushlight.tensor([-1., 0., 1.]))
     tensor([-0.3034,  0.0000,  0.8651])
     """
 
-    _function = staticmethod(F.mish)
 
-
-class Softplus(FunctionModule):
+class Softplus(Layer, function=F.softplus):
     """log(1 + exp(beta x)) / beta, and x itself where beta x > threshold.
 
     >>> rushlight.nn.Softplus()(rushlight.tensor([-1., 0., 100.]))
     tensor([  0.3133,   0.6931, 100.0000])
     """
 
-    def __init__(self, beta: float = 1.0, threshold: float = 20.0):
-        super().__init__(beta=beta, threshold=threshold)
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.softplus(input, self.beta, self.threshold)
-
-
-class Shrink(FunctionModule):
+class _Shrink(Layer):
     """An activation with a bound, `lambd`; `repr` shows the value without the name."""
-
-    def __init__(self, lambd: float = 0.5):
-        super().__init__(lambd=lambd)
-
-    def forward(self, input: Tensor) -> Tensor:
-        return type(self)._function(input, self.lambd)
 
     def extra_repr(self) -> str:
         return str(self.lambd)
 
 
-class Hardshrink(Shrink):
+class Hardshrink(_Shrink, function=F.hardshrink):
     """0 where |x| <= lambd, else x.
 
     >>> rushlight.nn.Hardshrink()(rushlight.tensor([-1., -0.3, 0.3, 1.]))
     tensor([-1.,  0.,  0.,  1.])
     """
 
-    _function = staticmethod(F.hardshrink)
 
-
-class Softshrink(Shrink):
+class Softshrink(_Shrink, function=F.softshrink):
     """sign(x) max(|x| - lambd, 0): x moved towards 0 by lambd.
 
     >>> rushlight.nn.Softshrink()(rushlight.tensor([-1., 0.3, 1.]))
     tensor([-0.5000,  0.0000,  0.5000])
     """
 
-    _function = staticmethod(F.softshrink)
 
-
-class GLU(FunctionModule):
+class GLU(Layer, function=F.glu):
     """a sigmoid(b), a and b the halves of the input along `dim`. Y. N. Dauphin et al., 2017.
 
     >>> rushlight.nn.GLU()(rushlight.tensor([3., 4., 0., 100.]))
     tensor([1.5000, 4.0000])
     """
 
-    def __init__(self, dim: int = -1):
-        super().__init__(dim=dim)
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.glu(input, self.dim)
-
-
-class PlainActivation(FunctionModule):
-    """An activation without settings."""
-
-    def forward(self, input: Tensor) -> Tensor:
-        return type(self)._function(input)
-
-
-class Sigmoid(PlainActivation):
+class Sigmoid(Layer, function=F.sigmoid):
     """1 / (1 + exp(-x)), element by element.
 
     >>> rushlight.nn.Sigmoid()(rushlight.tensor([-1., 0., 1.]))
     tensor([0.2689, 0.5000, 0.7311])
     """
 
-    _function = staticmethod(elementwise.sigmoid)
+    def forward(self, input: Tensor) -> Tensor:
+        return elementwise.sigmoid(input)
 
 
-class Tanh(PlainActivation):
+class Tanh(Layer, function=F.tanh):
     """(exp(x) - exp(-x)) / (exp(x) + exp(-x)), element by element.
 
     >>> rushlight.nn.Tanh()(rushlight.tensor([-1., 0., 1.]))
     tensor([-0.7616,  0.0000,  0.7616])
     """
 
-    _function = staticmethod(elementwise.tanh)
+    def forward(self, input: Tensor) -> Tensor:
+        return elementwise.tanh(input)
 
 
-class LogSigmoid(PlainActivation):
+class LogSigmoid(Layer, function=F.logsigmoid):
     """log(1 / (1 + exp(-x))), element by element, without overflow.
 
     >>> rushlight.nn.LogSigmoid()(rushlight.tensor([-100., 0.]))
     tensor([-100.0000,   -0.6931])
     """
 
-    _function = staticmethod(F.logsigmoid)
 
-
-class Softsign(PlainActivation):
+class Softsign(Layer, function=F.softsign):
     """x / (1 + |x|), element by element.
 
     >>> rushlight.nn.Softsign()(rushlight.tensor([-9., 0., 1.]))
     tensor([-0.9000,  0.0000,  0.5000])
     """
 
-    _function = staticmethod(F.softsign)
 
-
-class Tanhshrink(PlainActivation):
+class Tanhshrink(Layer, function=F.tanhshrink):
     """x - tanh(x), element by element.
 
     >>> rushlight.nn.Tanhshrink()(rushlight.tensor([0., 1., 10.]))
     tensor([0.0000, 0.2384, 9.0000])
     """
 
-    _function = staticmethod(F.tanhshrink)
 
-
-class DimActivation(FunctionModule):
-    """An activation along one dimension."""
-
-    def __init__(self, dim: int | None = None):
-        super().__init__(dim=dim)
-
-    def forward(self, input: Tensor) -> Tensor:
-        return type(self)._function(input, self.dim)
-
-
-class Softmax(DimActivation):
+class Softmax(Layer, function=F.softmax, settings="dim"):
     """exp(x_i) / sum over j of exp(x_j), along `dim`.
 
     >>> rushlight.nn.Softmax(dim=0)(rushlight.tensor([1., 2., 3.]))
     tensor([0.0900, 0.2447, 0.6652])
     """
 
-    _function = staticmethod(F.softmax)
 
-
-class Softmin(DimActivation):
+class Softmin(Layer, function=F.softmin, settings="dim"):
     """exp(-x_i) / sum over j of exp(-x_j), along `dim`: the softmax of -x.
 
     >>> rushlight.nn.Softmin(dim=0)(rushlight.tensor([1., 2., 3.]))
     tensor([0.6652, 0.2447, 0.0900])
     """
 
-    _function = staticmethod(F.softmin)
 
-
-class LogSoftmax(DimActivation):
+class LogSoftmax(Layer, function=F.log_softmax, settings="dim"):
     """x_i - log sum over j of exp(x_j), along `dim`.
 
     >>> rushlight.nn.LogSoftmax(dim=0)(rushlight.tensor([1000., 0.]))
     tensor([    0., -1000.])
     """
-
-    _function = staticmethod(F.log_softmax)
 
 
 class Softmax2d(Module):

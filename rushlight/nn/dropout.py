@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from rushlight.base.errors import check_kinds, value_error
-from rushlight.core.tensor import Tensor
 from rushlight.nn import functional as F
-from rushlight.nn.layer_settings import FunctionModule
+from rushlight.nn.layer_settings import Layer
 
 
-class _DropoutNd(FunctionModule):
+class _DropoutNd(Layer):
     """Dropout with probability p. ValueError unless p is in [0, 1]."""
 
     def __init__(self, p: float = 0.5, inplace: bool = False):
@@ -20,14 +19,11 @@ class _DropoutNd(FunctionModule):
             )
         super().__init__(p=p, inplace=inplace)
 
-    def forward(self, input: Tensor) -> Tensor:
-        return type(self)._function(input, self.p, self.training, self.inplace)
-
     def extra_repr(self) -> str:
         return f"p={self.p}, inplace={self.inplace}"
 
 
-class Dropout(_DropoutNd):
+class Dropout(_DropoutNd, function=F.dropout):
     """x m / (1 - p) in training, m 0 with probability p, else 1, for each element; x itself in evaluation.
 
     ValueError unless p is in [0, 1]. G. Hinton et al., *Improving neural networks by preventing co-adaptation of
@@ -39,10 +35,8 @@ class Dropout(_DropoutNd):
     (tensor([0., 0., 2., 0.]), tensor([1., 1., 1., 1.]))
     """
 
-    _function = staticmethod(F.dropout)
 
-
-class Dropout1d(_DropoutNd):
+class Dropout1d(_DropoutNd, function=F.dropout1d):
     """x m / (1 - p) in training, m 0 with probability p, else 1, for each channel of (N, C, L) or (C, L).
 
     >>> _ = rushlight.manual_seed(0)
@@ -53,10 +47,8 @@ class Dropout1d(_DropoutNd):
             [0., 0., 0.]])
     """
 
-    _function = staticmethod(F.dropout1d)
 
-
-class Dropout2d(_DropoutNd):
+class Dropout2d(_DropoutNd, function=F.dropout2d):
     """x m / (1 - p) in training, m 0 with probability p, else 1, for each channel of (N, C, H, W).
 
     J. Tompson et al., *Efficient object localization using convolutional networks*, 2015.
@@ -69,10 +61,8 @@ class Dropout2d(_DropoutNd):
             [0., 0.]])
     """
 
-    _function = staticmethod(F.dropout2d)
 
-
-class Dropout3d(_DropoutNd):
+class Dropout3d(_DropoutNd, function=F.dropout3d):
     """x m / (1 - p) in training, m 0 with probability p, else 1, for each channel of (N, C, D, H, W) or (C, D, H, W).
 
     >>> _ = rushlight.manual_seed(0)
@@ -83,10 +73,8 @@ class Dropout3d(_DropoutNd):
             [0., 0.]])
     """
 
-    _function = staticmethod(F.dropout3d)
 
-
-class AlphaDropout(_DropoutNd):
+class AlphaDropout(_DropoutNd, function=F.alpha_dropout):
     """a (x m + (m - 1) 1.758 + 1.758 p) in training, m 0 with probability p, else 1: dropout to selu's limit, not to 0.
 
     a = 1 / sqrt((1 - p) (1 + 1.758^2 p)): numbers of mean 0 and variance 1 keep both. G. Klambauer et al., 2017.
@@ -97,10 +85,8 @@ class AlphaDropout(_DropoutNd):
     (tensor(True), tensor(True))
     """
 
-    _function = staticmethod(F.alpha_dropout)
 
-
-class FeatureAlphaDropout(_DropoutNd):
+class FeatureAlphaDropout(_DropoutNd, function=F.feature_alpha_dropout):
     """a (x m + (m - 1) 1.758 + 1.758 p) as in `AlphaDropout`, with one m for each channel of (N, C, *).
 
     >>> _ = rushlight.manual_seed(0)
@@ -110,5 +96,3 @@ class FeatureAlphaDropout(_DropoutNd):
              [ 0.7792,  0.7792],
              [-0.7792, -0.7792]]])
     """
-
-    _function = staticmethod(F.feature_alpha_dropout)

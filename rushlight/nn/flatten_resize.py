@@ -7,11 +7,11 @@ from typing import Any
 from rushlight.base.errors import type_error
 from rushlight.core.tensor import Tensor
 from rushlight.nn import functional as F
-from rushlight.nn.layer_settings import FunctionModule
+from rushlight.nn.layer_settings import Layer
 from rushlight.ops.shape.views import flatten
 
 
-class Flatten(FunctionModule):
+class Flatten(Layer, shows="start_dim end_dim"):
     """out[n, (i, j)] = x[n, i, j]: the dimensions from `start_dim` to `end_dim` become one.
 
     >>> rushlight.nn.Flatten()(rushlight.ones(2, 3, 4)).shape
@@ -25,7 +25,7 @@ class Flatten(FunctionModule):
         return flatten(input, self.start_dim, self.end_dim)
 
 
-class Unflatten(FunctionModule):
+class Unflatten(Layer, shows="dim unflattened_size"):
     """out[n, i, j] = x[n, (i, j)]: the dimension `dim` as several, of `unflattened_size`. TypeError for an invalid
     size.
 
@@ -51,7 +51,7 @@ class Unflatten(FunctionModule):
         return input.unflatten(self.dim, tuple(self.unflattened_size))
 
 
-class Fold(FunctionModule):
+class Fold(Layer, function=F.fold):
     """out[n, c, h, w] = sum of the elements that `Unfold` takes from there: (N, C kh kw, L) -> (N, C, *output_size).
 
     >>> rushlight.nn.Fold(output_size=3, kernel_size=2)(rushlight.ones(1, 4,
@@ -61,16 +61,8 @@ class Fold(FunctionModule):
               [1., 2., 1.]]]])
     """
 
-    def __init__(self, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1):
-        super().__init__(
-            output_size=output_size, kernel_size=kernel_size, dilation=dilation, padding=padding, stride=stride
-        )
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.fold(input, self.output_size, self.kernel_size, self.dilation, self.padding, self.stride)
-
-
-class Unfold(FunctionModule):
+class Unfold(Layer, function=F.unfold):
     """out[n, (c, i, j), (p, q)] = x[n, c, p s - pad + i d, q s - pad + j d]: (N, C, H, W) -> (N, C kh kw, L).
 
     >>> rushlight.nn.Unfold(kernel_size=2)(rushlight.arange(9.).reshape(1, 1, 3,
@@ -81,14 +73,8 @@ class Unfold(FunctionModule):
              [4., 5., 7., 8.]]])
     """
 
-    def __init__(self, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1):
-        super().__init__(kernel_size=kernel_size, dilation=dilation, padding=padding, stride=stride)
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.unfold(input, self.kernel_size, self.dilation, self.padding, self.stride)
-
-
-class PixelShuffle(FunctionModule):
+class PixelShuffle(Layer, function=F.pixel_shuffle):
     """out[c, h r + i, w r + j] = x[c r r + i r + j, h, w]: (*, C r r, H, W) -> (*, C, H r, W r), channels become
     pixels.
 
@@ -97,14 +83,8 @@ class PixelShuffle(FunctionModule):
              [2., 3.]]])
     """
 
-    def __init__(self, upscale_factor: int):
-        super().__init__(upscale_factor=upscale_factor)
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.pixel_shuffle(input, self.upscale_factor)
-
-
-class PixelUnshuffle(FunctionModule):
+class PixelUnshuffle(Layer, function=F.pixel_unshuffle):
     """out[c r r + i r + j, h, w] = x[c, h r + i, w r + j]: (*, C, H r, W r) -> (*, C r r, H, W), pixels become
     channels.
 
@@ -112,28 +92,16 @@ class PixelUnshuffle(FunctionModule):
     torch.Size([1, 12, 4, 4])
     """
 
-    def __init__(self, downscale_factor: int):
-        super().__init__(downscale_factor=downscale_factor)
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.pixel_unshuffle(input, self.downscale_factor)
-
-
-class ChannelShuffle(FunctionModule):
+class ChannelShuffle(Layer, function=F.channel_shuffle):
     """out[:, j groups + i] = x[:, i (C / groups) + j]: channels of (N, C, *) dealt out from `groups` heaps in turn.
 
     >>> rushlight.nn.ChannelShuffle(2)(rushlight.arange(6).reshape(1, 6, 1)).flatten()
     tensor([0, 3, 1, 4, 2, 5])
     """
 
-    def __init__(self, groups: int):
-        super().__init__(groups=groups)
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.channel_shuffle(input, self.groups)
-
-
-class Upsample(FunctionModule):
+class Upsample(Layer):
     """out[i] = input at (i + 0.5) / scale - 0.5, in each spatial dimension; settings as `nn.functional.interpolate`.
 
     >>> rushlight.nn.Upsample(scale_factor=2)(rushlight.tensor([[[1., 2.]]]))
@@ -194,30 +162,20 @@ class UpsamplingBilinear2d(Upsample):
         super().__init__(size, scale_factor, "bilinear", True)
 
 
-class CosineSimilarity(FunctionModule):
+class CosineSimilarity(Layer, function=F.cosine_similarity, shows=""):
     """x1 . x2 / (max(|x1|, eps) max(|x2|, eps)) along `dim`.
 
     >>> rushlight.nn.CosineSimilarity(dim=0)(rushlight.tensor([1., 0.]), rushlight.tensor([1., 1.]))
     tensor(0.7071)
     """
 
-    _shown_settings = ()
 
-    def __init__(self, dim: int = 1, eps: float = 1e-8):
-        super().__init__(dim=dim, eps=eps)
-
-    def forward(self, x1: Tensor, x2: Tensor) -> Tensor:
-        return F.cosine_similarity(x1, x2, self.dim, self.eps)
-
-
-class PairwiseDistance(FunctionModule):
+class PairwiseDistance(Layer):
     """|x1 - x2 + eps|_p along the last dimension.
 
     >>> rushlight.nn.PairwiseDistance()(rushlight.tensor([[0., 0.]]), rushlight.tensor([[3., 4.]]))
     tensor([5.0000])
     """
-
-    _shown_settings = ()
 
     def __init__(self, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False):
         super().__init__(norm=p, eps=eps, keepdim=keepdim)

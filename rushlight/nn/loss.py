@@ -12,20 +12,20 @@ from rushlight.base.errors import runtime_error, type_error, value_error, warn
 from rushlight.core.tensor import Tensor
 from rushlight.nn import functional as F
 from rushlight.nn.flatten_resize import PairwiseDistance
-from rushlight.nn.functional.loss import reduction_of
+from rushlight.nn.functional.loss import Old, reduction_of
+from rushlight.nn.layer_settings import Layer
 from rushlight.nn.linear import Linear
-from rushlight.nn.module import Module
 from rushlight.ops.shape.views import reshape
 
 
-class _Loss(Module):
+class _Loss(Layer, shows=""):
     """A loss with a reduction and settings."""
 
+    _not_kept = ("size_average", "reduce")
     reduction: str
 
-    def __init__(self, size_average: Any = None, reduce: Any = None, reduction: str = "mean", **settings: Any):
-        super().__init__()
-        self.__dict__.update(settings, reduction=reduction_of(size_average, reduce, reduction))
+    def __init__(self, size_average: Old = None, reduce: Old = None, reduction: str = "mean", **settings: Any):
+        super().__init__(reduction=reduction_of(size_average, reduce, reduction), **settings)
 
 
 class _WeightedLoss(_Loss):
@@ -33,55 +33,36 @@ class _WeightedLoss(_Loss):
 
     weight: Tensor | None
 
-    def __init__(
-        self,
-        weight: Tensor | None = None,
-        size_average: Any = None,
-        reduce: Any = None,
-        reduction: str = "mean",
-        **settings: Any,
-    ):
-        super().__init__(size_average, reduce, reduction, **settings)
+    def __init__(self, weight: Tensor | None = None, *reduction: Any, **settings: Any):
+        super().__init__(*reduction, **settings)
         self.register_buffer("weight", weight)
 
 
-class MSELoss(_Loss):
+class MSELoss(_Loss, function=F.mse_loss, settings="size_average reduce reduction"):
     """mean (x - y)^2.
 
     >>> rushlight.nn.MSELoss()(rushlight.tensor([1., 2.]), rushlight.tensor([0., 0.]))
     tensor(2.5000)
     """
 
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        return F.mse_loss(input, target, reduction=self.reduction)
 
-
-class L1Loss(_Loss):
+class L1Loss(_Loss, function=F.l1_loss, settings="size_average reduce reduction"):
     """mean |x - y|.
 
     >>> rushlight.nn.L1Loss()(rushlight.tensor([1., 2.]), rushlight.tensor([0., 0.]))
     tensor(1.5000)
     """
 
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        return F.l1_loss(input, target, reduction=self.reduction)
 
-
-class SmoothL1Loss(_Loss):
+class SmoothL1Loss(_Loss, function=F.smooth_l1_loss):
     """mean of 0.5 d^2 / beta where |d| < beta, else |d| - 0.5 beta; d = x - y. R. Girshick, *Fast R-CNN*, 2015.
 
     >>> rushlight.nn.SmoothL1Loss(reduction="none")(rushlight.tensor([0.5, 3.]), rushlight.tensor([0., 0.]))
     tensor([0.1250, 2.5000])
     """
 
-    def __init__(self, size_average: Any = None, reduce: Any = None, reduction: str = "mean", beta: float = 1.0):
-        super().__init__(size_average, reduce, reduction, beta=beta)
 
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        return F.smooth_l1_loss(input, target, reduction=self.reduction, beta=self.beta)
-
-
-class HuberLoss(_Loss):
+class HuberLoss(_Loss, function=F.huber_loss, settings="reduction delta"):
     """mean of 0.5 d^2 where |d| < delta, else delta (|d| - 0.5 delta); d = x - y. P. J. Huber,
     1964.
 
@@ -94,11 +75,8 @@ class HuberLoss(_Loss):
             raise type_error(f"delta must be a float or int, got: {type(delta)}")
         super().__init__(None, None, reduction, delta=delta)
 
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        return F.huber_loss(input, target, self.reduction, self.delta)
 
-
-class PoissonNLLLoss(_Loss):
+class PoissonNLLLoss(_Loss, function=F.poisson_nll_loss):
     """mean of exp(x) - y x, or x - y log(x + eps) unless `log_input`; `full`: plus Stirling's log y!.
 
     >>> rushlight.nn.PoissonNLLLoss()(rushlight.tensor([0.]),
@@ -106,22 +84,11 @@ class PoissonNLLLoss(_Loss):
     tensor(1.)
     """
 
-    def __init__(
-        self,
-        log_input: bool = True,
-        full: bool = False,
-        size_average: Any = None,
-        eps: float = 1e-8,
-        reduce: Any = None,
-        reduction: str = "mean",
-    ):
-        super().__init__(size_average, reduce, reduction, log_input=log_input, full=full, eps=eps)
-
     def forward(self, log_input: Tensor, target: Tensor) -> Tensor:
         return F.poisson_nll_loss(log_input, target, self.log_input, self.full, eps=self.eps, reduction=self.reduction)
 
 
-class GaussianNLLLoss(_Loss):
+class GaussianNLLLoss(_Loss, function=F.gaussian_nll_loss, settings="full eps reduction"):
     """mean of 0.5 (log var + (x - y)^2 / var), var at least eps; `full`: plus 0.5 log 2 pi.
 
     >>> mean, target, var = rushlight.tensor([1.]), rushlight.tensor([0.]), rushlight.tensor([4.])
@@ -132,11 +99,8 @@ class GaussianNLLLoss(_Loss):
     def __init__(self, *, full: bool = False, eps: float = 1e-6, reduction: str = "mean"):
         super().__init__(None, None, reduction, full=full, eps=eps)
 
-    def forward(self, input: Tensor, target: Tensor, var: Any) -> Tensor:
-        return F.gaussian_nll_loss(input, target, var, self.full, self.eps, self.reduction)
 
-
-class KLDivLoss(_Loss):
+class KLDivLoss(_Loss, function=F.kl_div):
     """mean of y (log y - x) for log-probabilities x and probabilities y; `log_target`: the target is log y.
 
     'mean' divides by the elements; 'batchmean', by the batch, is the divergence KL(y || exp(x)) of its definition.
@@ -146,30 +110,16 @@ class KLDivLoss(_Loss):
     tensor(0.1438)
     """
 
-    def __init__(self, size_average: Any = None, reduce: Any = None, reduction: str = "mean", log_target: bool = False):
-        super().__init__(size_average, reduce, reduction, log_target=log_target)
 
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        return F.kl_div(input, target, reduction=self.reduction, log_target=self.log_target)
-
-
-class BCELoss(_WeightedLoss):
+class BCELoss(_WeightedLoss, function=F.binary_cross_entropy):
     """mean of -w (y log x + (1 - y) log(1 - x)) for probabilities x, the logarithms not below -100.
 
     >>> rushlight.nn.BCELoss()(rushlight.tensor([0.5, 0.9]), rushlight.tensor([1., 1.]))
     tensor(0.3993)
     """
 
-    def __init__(
-        self, weight: Tensor | None = None, size_average: Any = None, reduce: Any = None, reduction: str = "mean"
-    ):
-        super().__init__(weight, size_average, reduce, reduction)
 
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        return F.binary_cross_entropy(input, target, self.weight, reduction=self.reduction)
-
-
-class BCEWithLogitsLoss(_WeightedLoss):
+class BCEWithLogitsLoss(_WeightedLoss, function=F.binary_cross_entropy_with_logits):
     """mean of -w (p y log s + (1 - y) log(1 - s)), s = sigmoid(x), without overflow; p = pos_weight.
 
     >>> rushlight.nn.BCEWithLogitsLoss()(rushlight.tensor([0., 1000.]), rushlight.tensor([1.,
@@ -182,21 +132,16 @@ class BCEWithLogitsLoss(_WeightedLoss):
     def __init__(
         self,
         weight: Tensor | None = None,
-        size_average: Any = None,
-        reduce: Any = None,
+        size_average: Old = None,
+        reduce: Old = None,
         reduction: str = "mean",
         pos_weight: Tensor | None = None,
     ):
         super().__init__(weight, size_average, reduce, reduction)
         self.register_buffer("pos_weight", pos_weight)
 
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        return F.binary_cross_entropy_with_logits(
-            input, target, self.weight, reduction=self.reduction, pos_weight=self.pos_weight
-        )
 
-
-class NLLLoss(_WeightedLoss):
+class NLLLoss(_WeightedLoss, function=F.nll_loss):
     """mean of -x[n, y_n] for log-probabilities x (N, C, *d) and classes y (N, *d).
 
     `weight` (C,): factors of the classes; the mean divides by the factors of the targets. Targets equal to
@@ -206,19 +151,6 @@ class NLLLoss(_WeightedLoss):
     ...     1]))  # (0.1 + 0.7) / 2
     tensor(0.4000)
     """
-
-    def __init__(
-        self,
-        weight: Tensor | None = None,
-        size_average: Any = None,
-        ignore_index: int = -100,
-        reduce: Any = None,
-        reduction: str = "mean",
-    ):
-        super().__init__(weight, size_average, reduce, reduction, ignore_index=ignore_index)
-
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        return F.nll_loss(input, target, self.weight, ignore_index=self.ignore_index, reduction=self.reduction)
 
 
 class NLLLoss2d(NLLLoss):
@@ -238,7 +170,7 @@ class NLLLoss2d(NLLLoss):
         super().__init__(*args, **kwargs)
 
 
-class CrossEntropyLoss(_WeightedLoss):
+class CrossEntropyLoss(_WeightedLoss, function=F.cross_entropy):
     """mean of -log softmax(x)[n, y_n] for logits x (N, C, *d) and classes, or probabilities, y.
 
     Settings as `nn.functional.cross_entropy`.
@@ -246,24 +178,6 @@ class CrossEntropyLoss(_WeightedLoss):
     >>> rushlight.nn.CrossEntropyLoss()(rushlight.tensor([[1., 2., 3.]]), rushlight.tensor([2]))
     tensor(0.4076)
     """
-
-    def __init__(
-        self,
-        weight: Tensor | None = None,
-        size_average: Any = None,
-        ignore_index: int = -100,
-        reduce: Any = None,
-        reduction: str = "mean",
-        label_smoothing: float = 0.0,
-    ):
-        super().__init__(
-            weight, size_average, reduce, reduction, ignore_index=ignore_index, label_smoothing=label_smoothing
-        )
-
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        return F.cross_entropy(
-            input, target, self.weight, None, self.ignore_index, None, self.reduction, self.label_smoothing
-        )
 
 
 @dataclass
@@ -349,7 +263,7 @@ class LinearCrossEntropyLoss(_WeightedLoss):
 # -- margins ---------------------------------------------------------------------------------------
 
 
-class MarginRankingLoss(_Loss):
+class MarginRankingLoss(_Loss, function=F.margin_ranking_loss, margin=0.0):
     """mean of max(0, -y (x1 - x2) + margin): y = 1: x1 should be larger; y = -1: x2 should be larger.
 
     >>> x1, x2, y = rushlight.tensor([1., 1.]), rushlight.tensor([3., 3.]), rushlight.tensor([1., -1.])
@@ -357,39 +271,24 @@ class MarginRankingLoss(_Loss):
     tensor([2., 0.])
     """
 
-    def __init__(self, margin: float = 0.0, size_average: Any = None, reduce: Any = None, reduction: str = "mean"):
-        super().__init__(size_average, reduce, reduction, margin=margin)
 
-    def forward(self, input1: Tensor, input2: Tensor, target: Tensor) -> Tensor:
-        return F.margin_ranking_loss(input1, input2, target, self.margin, reduction=self.reduction)
-
-
-class HingeEmbeddingLoss(_Loss):
+class HingeEmbeddingLoss(_Loss, function=F.hinge_embedding_loss):
     """mean of x where y = 1, of max(0, margin - x) where y = -1.
 
     >>> rushlight.nn.HingeEmbeddingLoss(reduction="none")(rushlight.tensor([0.3, 0.3]), rushlight.tensor([1., -1.]))
     tensor([0.3000, 0.7000])
     """
 
-    def __init__(self, margin: float = 1.0, size_average: Any = None, reduce: Any = None, reduction: str = "mean"):
-        super().__init__(size_average, reduce, reduction, margin=margin)
 
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        return F.hinge_embedding_loss(input, target, self.margin, reduction=self.reduction)
-
-
-class SoftMarginLoss(_Loss):
+class SoftMarginLoss(_Loss, function=F.soft_margin_loss):
     """mean of log(1 + exp(-y x)).
 
     >>> rushlight.nn.SoftMarginLoss()(rushlight.tensor([0., 0.]), rushlight.tensor([1., -1.]))
     tensor(0.6931)
     """
 
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        return F.soft_margin_loss(input, target, reduction=self.reduction)
 
-
-class CosineEmbeddingLoss(_Loss):
+class CosineEmbeddingLoss(_Loss, function=F.cosine_embedding_loss, margin=0.0):
     """mean of 1 - cos(x1, x2) where y = 1, of max(0, cos(x1, x2) - margin) where y = -1.
 
     >>> loss, x, y = rushlight.nn.CosineEmbeddingLoss(), rushlight.tensor([[1., 0.]]), rushlight.tensor([[0.6, 0.8]])
@@ -397,14 +296,8 @@ class CosineEmbeddingLoss(_Loss):
     (tensor(0.4000), tensor(0.6000))
     """
 
-    def __init__(self, margin: float = 0.0, size_average: Any = None, reduce: Any = None, reduction: str = "mean"):
-        super().__init__(size_average, reduce, reduction, margin=margin)
 
-    def forward(self, input1: Tensor, input2: Tensor, target: Tensor) -> Tensor:
-        return F.cosine_embedding_loss(input1, input2, target, self.margin, reduction=self.reduction)
-
-
-class MultiLabelMarginLoss(_Loss):
+class MultiLabelMarginLoss(_Loss, function=F.multilabel_margin_loss):
     """mean over samples of sum over labels y and other classes c of max(0, 1 - x_y + x_c) / C. A target row lists
     labels, ended by -1.
 
@@ -414,11 +307,8 @@ class MultiLabelMarginLoss(_Loss):
     tensor(0.1667)
     """
 
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        return F.multilabel_margin_loss(input, target, reduction=self.reduction)
 
-
-class MultiLabelSoftMarginLoss(_WeightedLoss):
+class MultiLabelSoftMarginLoss(_WeightedLoss, function=F.multilabel_soft_margin_loss):
     """mean of -w (y log s + (1 - y) log(1 - s)), s = sigmoid(x), over classes and samples.
 
     >>> rushlight.nn.MultiLabelSoftMarginLoss()(rushlight.tensor([[0., 100.]]), rushlight.ones(1,
@@ -426,11 +316,8 @@ class MultiLabelSoftMarginLoss(_WeightedLoss):
     tensor(0.3466)
     """
 
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        return F.multilabel_soft_margin_loss(input, target, self.weight, reduction=self.reduction)
 
-
-class MultiMarginLoss(_WeightedLoss):
+class MultiMarginLoss(_WeightedLoss, function=F.multi_margin_loss):
     """mean over samples of sum over c != y of w_y max(0, margin - x_y + x_c)^p / C. ValueError unless p is 1 or 2.
 
     >>> x, y = rushlight.tensor([[0.1, 0.2, 0.9]]), rushlight.tensor([2])
@@ -443,8 +330,8 @@ class MultiMarginLoss(_WeightedLoss):
         p: int = 1,
         margin: float = 1.0,
         weight: Tensor | None = None,
-        size_average: Any = None,
-        reduce: Any = None,
+        size_average: Old = None,
+        reduce: Old = None,
         reduction: str = "mean",
     ):
         if p not in (1, 2):
@@ -453,11 +340,8 @@ class MultiMarginLoss(_WeightedLoss):
             raise AssertionError(f"weight must be None or 1D, but got {weight.dim()}D")
         super().__init__(weight, size_average, reduce, reduction, p=p, margin=margin)
 
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        return F.multi_margin_loss(input, target, self.p, self.margin, self.weight, reduction=self.reduction)
 
-
-class TripletMarginLoss(_Loss):
+class TripletMarginLoss(_Loss, function=F.triplet_margin_loss):
     """mean of max(0, |a - p| - |a - n| + margin). ValueError for a margin <= 0. V. Balntas et al.,
     2016.
 
@@ -472,18 +356,13 @@ class TripletMarginLoss(_Loss):
         p: float = 2.0,
         eps: float = 1e-6,
         swap: bool = False,
-        size_average: Any = None,
-        reduce: Any = None,
+        size_average: Old = None,
+        reduce: Old = None,
         reduction: str = "mean",
     ):
         if margin <= 0:
             raise value_error(f"TripletMarginLoss: expected margin to be greater than 0, got {margin} instead")
         super().__init__(size_average, reduce, reduction, margin=margin, p=p, eps=eps, swap=swap)
-
-    def forward(self, anchor: Tensor, positive: Tensor, negative: Tensor) -> Tensor:
-        return F.triplet_margin_loss(
-            anchor, positive, negative, self.margin, self.p, self.eps, self.swap, reduction=self.reduction
-        )
 
 
 class TripletMarginWithDistanceLoss(_Loss):
@@ -521,7 +400,7 @@ class TripletMarginWithDistanceLoss(_Loss):
         )
 
 
-class CTCLoss(_Loss):
+class CTCLoss(_Loss, function=F.ctc_loss, settings="blank reduction zero_infinity"):
     """-log of the probability of a label sequence, whatever its places in time; see `nn.functional.ctc_loss`.
 
     A. Graves et al., *Connectionist temporal classification*, 2006.
@@ -531,11 +410,3 @@ class CTCLoss(_Loss):
     ...     (1,)).exp()  # 1 / (1 - 0.36): missed if both are blank
     tensor(1.5625)
     """
-
-    def __init__(self, blank: int = 0, reduction: str = "mean", zero_infinity: bool = False):
-        super().__init__(None, None, reduction, blank=blank, zero_infinity=zero_infinity)
-
-    def forward(self, log_probs: Tensor, targets: Tensor, input_lengths: Any, target_lengths: Any) -> Tensor:
-        return F.ctc_loss(
-            log_probs, targets, input_lengths, target_lengths, self.blank, self.reduction, self.zero_infinity
-        )

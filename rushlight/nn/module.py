@@ -53,15 +53,11 @@ class Module(Hooked, Stateful, Convertible, Suggesting):
                 else f"{len(args) + 1} positional arguments but takes 1"
             )
             raise type_error(f"{type(self).__name__}.__init__() got {what}")
-        self.__dict__.update(
-            training=True,
-            _parameters={},
-            _buffers={},
-            _modules={},
-            _non_persistent_buffers_set=set(),
-            _hooks_with_module=set(),
-            **{kind: OrderedDict() for kind in HOOKS},
-        )  # which takes weak references
+        own = self.__dict__
+        own.update(training=True, _parameters={}, _buffers={}, _modules={})
+        own.update(_non_persistent_buffers_set=set(), _hooks_with_module=set())
+        for kind in HOOKS:
+            own[kind] = OrderedDict()  # which takes weak references
         if self.call_super_init:
             super().__init__(*args, **kwargs)
 

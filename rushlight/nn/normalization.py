@@ -13,7 +13,7 @@ from rushlight.core.tensor import Tensor, from_array
 from rushlight.creation.factories import full, zeros
 from rushlight.nn import functional as F
 from rushlight.nn import init
-from rushlight.nn.layer_settings import FunctionModule, uninitialized
+from rushlight.nn.layer_settings import Layer, uninitialized
 from rushlight.nn.module import Module
 from rushlight.nn.parameter import Parameter
 from rushlight.ops.shape.views import cat
@@ -479,7 +479,7 @@ class GroupNorm(_Affine):
         )
 
 
-class LocalResponseNorm(FunctionModule):
+class LocalResponseNorm(Layer, function=F.local_response_norm):
     """x / (k + alpha mean of x^2 over `size` neighbouring channels)^beta. A. Krizhevsky et al.,
     2012.
 
@@ -487,22 +487,13 @@ class LocalResponseNorm(FunctionModule):
     tensor([0.3333, 0.2500, 0.3333])
     """
 
-    def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0):
-        super().__init__(size=size, alpha=alpha, beta=beta, k=k)
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.local_response_norm(input, self.size, self.alpha, self.beta, self.k)
-
     def extra_repr(self) -> str:
         return f"{self.size}, alpha={self.alpha}, beta={self.beta}, k={self.k}"
 
 
-class CrossMapLRN2d(LocalResponseNorm):
+class CrossMapLRN2d(LocalResponseNorm, function=F.local_response_norm, k=1):
     """x / (k + alpha mean of x^2 over `size` channels)^beta: LocalResponseNorm by its old name.
 
     >>> rushlight.nn.CrossMapLRN2d(3, alpha=3.0, beta=1.0)(rushlight.ones(1, 3, 1, 1)).squeeze()
     tensor([0.3333, 0.2500, 0.3333])
     """
-
-    def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1):
-        super().__init__(size, alpha, beta, k)

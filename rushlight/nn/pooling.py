@@ -9,40 +9,21 @@ from rushlight.base.errors import value_error
 from rushlight.core.tensor import Tensor
 from rushlight.nn import functional as F
 from rushlight.nn.functional.size_arguments import each
-from rushlight.nn.layer_settings import FunctionModule
+from rushlight.nn.layer_settings import Layer
 from rushlight.nn.module import Module
 
 
-class _MaxPoolNd(FunctionModule):
+class _MaxPoolNd(
+    Layer,
+    function=F.max_pool2d,
+    settings="kernel_size stride padding dilation return_indices ceil_mode",
+    shows="kernel_size stride padding dilation ceil_mode",
+    unless={"stride": "kernel_size"},
+):
     """Maxima over windows; settings as `nn.functional.max_pool2d`."""
 
-    _shown_settings = ("kernel_size", "stride", "padding", "dilation", "ceil_mode")
 
-    def __init__(
-        self,
-        kernel_size: Any,
-        stride: Any = None,
-        padding: Any = 0,
-        dilation: Any = 1,
-        return_indices: bool = False,
-        ceil_mode: bool = False,
-    ):
-        super().__init__(
-            kernel_size=kernel_size,
-            stride=kernel_size if stride is None else stride,
-            padding=padding,
-            dilation=dilation,
-            return_indices=return_indices,
-            ceil_mode=ceil_mode,
-        )
-
-    def forward(self, input: Tensor) -> Any:
-        return type(self)._function(
-            input, self.kernel_size, self.stride, self.padding, self.dilation, self.ceil_mode, self.return_indices
-        )
-
-
-class MaxPool1d(_MaxPoolNd):
+class MaxPool1d(_MaxPoolNd, function=F.max_pool1d):
     """out[n, c, p] = max over k of x[n, c, p stride - padding + k dilation]: maxima over windows of (N, C, L) or (C,
     L).
 
@@ -50,10 +31,8 @@ class MaxPool1d(_MaxPoolNd):
     tensor([[5., 3.]])
     """
 
-    _function = staticmethod(F.max_pool1d)
 
-
-class MaxPool2d(_MaxPoolNd):
+class MaxPool2d(_MaxPoolNd, function=F.max_pool2d):
     """out[n, c, p] = max over k of x[n, c, p stride - padding + k dilation]: maxima over windows of (N, C, H, W).
 
     (C, H, W) is one sample. `stride`: default the kernel's size; `return_indices`: (maxima, their indices), for
@@ -63,20 +42,16 @@ class MaxPool2d(_MaxPoolNd):
     tensor([[[5., 8.]]])
     """
 
-    _function = staticmethod(F.max_pool2d)
 
-
-class MaxPool3d(_MaxPoolNd):
+class MaxPool3d(_MaxPoolNd, function=F.max_pool3d):
     """out[n, c, p] = max over k of x[n, c, p stride - padding + k dilation]: maxima over windows of (N, C, D, H, W).
 
     >>> rushlight.nn.MaxPool3d(2)(rushlight.arange(8.).reshape(1, 2, 2, 2))
     tensor([[[[7.]]]])
     """
 
-    _function = staticmethod(F.max_pool3d)
 
-
-class _MaxUnpoolNd(FunctionModule):
+class _MaxUnpoolNd(Layer, shows="kernel_size stride padding"):
     """The base of MaxUnpool: the inverse of `MaxPool(return_indices=True)`."""
 
     _n = 2
@@ -93,7 +68,7 @@ class _MaxUnpoolNd(FunctionModule):
         return type(self)._function(input, indices, self.kernel_size, self.stride, self.padding, output_size)
 
 
-class MaxUnpool1d(_MaxUnpoolNd):
+class MaxUnpool1d(_MaxUnpoolNd, function=F.max_unpool1d):
     """out[n, c, indices[n, c, p]] = x[n, c, p], 0 elsewhere: maxima go back where `MaxPool1d` found them.
 
     >>> maxima, indices = rushlight.nn.MaxPool1d(2, return_indices=True)(rushlight.tensor([[1., 5., 3., 2.]]))
@@ -101,10 +76,10 @@ class MaxUnpool1d(_MaxUnpoolNd):
     tensor([[0., 5., 3., 0.]])
     """
 
-    _n, _function = 1, staticmethod(F.max_unpool1d)
+    _n = 1
 
 
-class MaxUnpool2d(_MaxUnpoolNd):
+class MaxUnpool2d(_MaxUnpoolNd, function=F.max_unpool2d):
     """out[n, c, indices[n, c, p]] = x[n, c, p], 0 elsewhere: maxima go back where `MaxPool2d` found them.
 
     >>> maxima, indices = rushlight.nn.MaxPool2d(2, return_indices=True)(rushlight.tensor([[[1., 5.], [3., 2.]]]))
@@ -113,10 +88,10 @@ class MaxUnpool2d(_MaxUnpoolNd):
              [0., 0.]]])
     """
 
-    _n, _function = 2, staticmethod(F.max_unpool2d)
+    _n = 2
 
 
-class MaxUnpool3d(_MaxUnpoolNd):
+class MaxUnpool3d(_MaxUnpoolNd, function=F.max_unpool3d):
     """out[n, c, indices[n, c, p]] = x[n, c, p], 0 elsewhere: maxima go back where `MaxPool3d` found them.
 
     >>> maxima, indices = rushlight.nn.MaxPool3d(2, return_indices=True)(rushlight.arange(8.).reshape(1, 2, 2, 2))
@@ -124,52 +99,19 @@ class MaxUnpool3d(_MaxUnpoolNd):
     tensor([0., 0., 0., 0., 0., 0., 0., 7.])
     """
 
-    _n, _function = 3, staticmethod(F.max_unpool3d)
+    _n = 3
 
 
-class _AvgPoolNd(FunctionModule):
+class _AvgPoolNd(Layer, function=F.avg_pool2d, shows="kernel_size stride padding", unless={"stride": "kernel_size"}):
     """Means over windows; settings as `nn.functional.avg_pool2d`."""
 
-    _shown_settings = ("kernel_size", "stride", "padding")
 
-    def __init__(
-        self,
-        kernel_size: Any,
-        stride: Any = None,
-        padding: Any = 0,
-        ceil_mode: bool = False,
-        count_include_pad: bool = True,
-        divisor_override: int | None = None,
-    ):
-        super().__init__(
-            kernel_size=kernel_size,
-            stride=kernel_size if stride is None else stride,
-            padding=padding,
-            ceil_mode=ceil_mode,
-            count_include_pad=count_include_pad,
-            divisor_override=divisor_override,
-        )
-
-    def forward(self, input: Tensor) -> Tensor:
-        return type(self)._function(
-            input,
-            self.kernel_size,
-            self.stride,
-            self.padding,
-            self.ceil_mode,
-            self.count_include_pad,
-            self.divisor_override,
-        )
-
-
-class AvgPool1d(_AvgPoolNd):
+class AvgPool1d(_AvgPoolNd, function=F.avg_pool1d):
     """out[n, c, p] = mean over k of x[n, c, p stride - padding + k]: means over windows of (N, C, L) or (C, L).
 
     >>> rushlight.nn.AvgPool1d(2)(rushlight.tensor([[1., 5., 2., 3.]]))
     tensor([[3.0000, 2.5000]])
     """
-
-    _function = staticmethod(F.avg_pool1d)
 
     def __init__(
         self,
@@ -181,41 +123,35 @@ class AvgPool1d(_AvgPoolNd):
     ):
         kernel = each(kernel_size, 1)
         super().__init__(
-            kernel, kernel if stride is None else each(stride, 1), each(padding, 1), ceil_mode, count_include_pad
+            kernel_size=kernel,
+            stride=kernel if stride is None else each(stride, 1),
+            padding=each(padding, 1),
+            ceil_mode=ceil_mode,
+            count_include_pad=count_include_pad,
         )
 
 
-class AvgPool2d(_AvgPoolNd):
+class AvgPool2d(_AvgPoolNd, function=F.avg_pool2d):
     """out[n, c, p] = mean over k of x[n, c, p stride - padding + k]: means over windows of (N, C, H, W) or (C, H, W).
 
     >>> rushlight.nn.AvgPool2d(2)(rushlight.tensor([[[1., 5., 2., 3.], [0., 4., 8., 6.]]]))
     tensor([[[2.5000, 4.7500]]])
     """
 
-    _function = staticmethod(F.avg_pool2d)
 
-
-class AvgPool3d(_AvgPoolNd):
+class AvgPool3d(_AvgPoolNd, function=F.avg_pool3d):
     """out[n, c, p] = mean over k of x[n, c, p stride - padding + k]: means over windows of (N, C, D, H, W).
 
     >>> rushlight.nn.AvgPool3d(2)(rushlight.arange(8.).reshape(1, 2, 2, 2))
     tensor([[[[3.5000]]]])
     """
 
-    _function = staticmethod(F.avg_pool3d)
 
-
-class _AdaptiveAvgPoolNd(FunctionModule):
+class _AdaptiveAvgPoolNd(Layer, function=F.adaptive_avg_pool2d):
     """Means of `output_size` nearly equal parts of each dimension; None keeps the input's size."""
 
-    def __init__(self, output_size: Any):
-        super().__init__(output_size=output_size)
 
-    def forward(self, input: Tensor) -> Tensor:
-        return type(self)._function(input, self.output_size)
-
-
-class AdaptiveAvgPool1d(_AdaptiveAvgPoolNd):
+class AdaptiveAvgPool1d(_AdaptiveAvgPoolNd, function=F.adaptive_avg_pool1d):
     """out[n, c, p] = mean of x[n, c, floor(p L / out):ceil((p + 1) L / out)], of (N, C, L) or (C, L).
 
     >>> rushlight.nn.AdaptiveAvgPool1d(2)(rushlight.tensor([[1., 2.,
@@ -223,10 +159,8 @@ class AdaptiveAvgPool1d(_AdaptiveAvgPoolNd):
     tensor([[1.5000, 2.5000]])
     """
 
-    _function = staticmethod(F.adaptive_avg_pool1d)
 
-
-class AdaptiveAvgPool2d(_AdaptiveAvgPoolNd):
+class AdaptiveAvgPool2d(_AdaptiveAvgPoolNd, function=F.adaptive_avg_pool2d):
     """out[n, c, p] = mean of x[n, c, floor(p size / out):ceil((p + 1) size / out)], in H and W of (N, C, H, W) or (C,
     H, W).
 
@@ -236,42 +170,28 @@ class AdaptiveAvgPool2d(_AdaptiveAvgPoolNd):
     tensor([[[1.5000, 2.5000, 3.5000]]])
     """
 
-    _function = staticmethod(F.adaptive_avg_pool2d)
 
-
-class AdaptiveAvgPool3d(_AdaptiveAvgPoolNd):
+class AdaptiveAvgPool3d(_AdaptiveAvgPoolNd, function=F.adaptive_avg_pool3d):
     """out[n, c, p] = mean of x[n, c, floor(p size / out):ceil((p + 1) size / out)], in D, H and W of (N, C, D, H, W).
 
     >>> rushlight.nn.AdaptiveAvgPool3d(1)(rushlight.arange(8.).reshape(1, 2, 2, 2))
     tensor([[[[3.5000]]]])
     """
 
-    _function = staticmethod(F.adaptive_avg_pool3d)
 
-
-class _AdaptiveMaxPoolNd(FunctionModule):
+class _AdaptiveMaxPoolNd(Layer, function=F.adaptive_max_pool2d, shows="output_size"):
     """Maxima of `output_size` nearly equal parts of each dimension; None keeps the input's size."""
 
-    _shown_settings = ("output_size",)
 
-    def __init__(self, output_size: Any, return_indices: bool = False):
-        super().__init__(output_size=output_size, return_indices=return_indices)
-
-    def forward(self, input: Tensor) -> Any:
-        return type(self)._function(input, self.output_size, self.return_indices)
-
-
-class AdaptiveMaxPool1d(_AdaptiveMaxPoolNd):
+class AdaptiveMaxPool1d(_AdaptiveMaxPoolNd, function=F.adaptive_max_pool1d):
     """out[n, c, p] = max of x[n, c, floor(p L / out):ceil((p + 1) L / out)], of (N, C, L) or (C, L).
 
     >>> rushlight.nn.AdaptiveMaxPool1d(2)(rushlight.tensor([[1., 2., 3.]]))
     tensor([[2., 3.]])
     """
 
-    _function = staticmethod(F.adaptive_max_pool1d)
 
-
-class AdaptiveMaxPool2d(_AdaptiveMaxPoolNd):
+class AdaptiveMaxPool2d(_AdaptiveMaxPoolNd, function=F.adaptive_max_pool2d):
     """out[n, c, p] = max of x[n, c, floor(p size / out):ceil((p + 1) size / out)], in H and W of (N, C, H, W) or (C, H,
     W).
 
@@ -281,57 +201,44 @@ class AdaptiveMaxPool2d(_AdaptiveMaxPoolNd):
     tensor([[[3., 4., 5.]]])
     """
 
-    _function = staticmethod(F.adaptive_max_pool2d)
 
-
-class AdaptiveMaxPool3d(_AdaptiveMaxPoolNd):
+class AdaptiveMaxPool3d(_AdaptiveMaxPoolNd, function=F.adaptive_max_pool3d):
     """out[n, c, p] = max of x[n, c, floor(p size / out):ceil((p + 1) size / out)], in D, H and W of (N, C, D, H, W).
 
     >>> rushlight.nn.AdaptiveMaxPool3d(1)(rushlight.arange(8.).reshape(1, 2, 2, 2))
     tensor([[[[7.]]]])
     """
 
-    _function = staticmethod(F.adaptive_max_pool3d)
 
-
-class _LPPoolNd(FunctionModule):
+class _LPPoolNd(Layer, function=F.lp_pool2d):
     """(sum over the window of x^p)^(1/p), p = norm_type."""
-
-    def __init__(self, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False):
-        super().__init__(norm_type=norm_type, kernel_size=kernel_size, stride=stride, ceil_mode=ceil_mode)
 
     def forward(self, input: Tensor) -> Tensor:
         return type(self)._function(input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode)
 
 
-class LPPool1d(_LPPoolNd):
+class LPPool1d(_LPPoolNd, function=F.lp_pool1d):
     """out = (sum over the window of x^p)^(1/p), p = norm_type: lengths over windows of (N, C, L) or (C, L).
 
     >>> rushlight.nn.LPPool1d(2, kernel_size=2)(rushlight.tensor([[3., 4., 5., 12.]]))
     tensor([[ 5., 13.]])
     """
 
-    _function = staticmethod(F.lp_pool1d)
 
-
-class LPPool2d(_LPPoolNd):
+class LPPool2d(_LPPoolNd, function=F.lp_pool2d):
     """out = (sum over the window of x^p)^(1/p), p = norm_type: lengths over windows of (N, C, H, W) or (C, H, W).
 
     >>> rushlight.nn.LPPool2d(2, kernel_size=2)(rushlight.ones(1, 2, 4))
     tensor([[[2., 2.]]])
     """
 
-    _function = staticmethod(F.lp_pool2d)
 
-
-class LPPool3d(_LPPoolNd):
+class LPPool3d(_LPPoolNd, function=F.lp_pool3d):
     """out = (sum over the window of x^p)^(1/p), p = norm_type: lengths over windows of (N, C, D, H, W) or (C, D, H, W).
 
     >>> rushlight.nn.LPPool3d(2, kernel_size=2)(rushlight.ones(1, 2, 2, 2))
     tensor([[[[2.8284]]]])
     """
-
-    _function = staticmethod(F.lp_pool3d)
 
 
 class _FractionalMaxPoolNd(Module):

@@ -4,6 +4,7 @@ When it is off nothing is wrapped, so it costs nothing."""
 
 from __future__ import annotations
 
+import inspect
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
@@ -115,14 +116,17 @@ class Events:
         self.undo.append((lambda: setattr(owner, name, known)) if own else (lambda: delattr(owner, name)))
 
     def loss(self, name: str, function: Callable) -> Callable:
+        place = [*inspect.signature(function).parameters].index("reduction")
+
         @wraps(function)
         def run(*args: Any, **kwargs: Any) -> Any:
             input = args[0] if args else kwargs.get("input")
             target = args[1] if len(args) > 1 else kwargs.get("target")
             if isinstance(input, Tensor) and isinstance(target, Tensor):
                 self.send("on_loss", name, input, target)
-                self.send("on_reduction", name, kwargs.get("reduction", "mean"), input)
-                if kwargs.get("reduction") != "none":
+                reduction = args[place] if len(args) > place else kwargs.get("reduction", "mean")
+                self.send("on_reduction", name, reduction, input)
+                if reduction != "none":
                     self.send("on_decision", name, input)
             return function(*args, **kwargs)
 

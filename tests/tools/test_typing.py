@@ -18,6 +18,7 @@ from rushlight import nn
 x = torch.randn(3)
 x.summ()
 nn.Linear(2, biass=False)
+nn.ELU(alphaa=2.0)
 """
 
 
@@ -55,3 +56,4 @@ def test_mistakes_are_found(check, tmp_path):
     assert found.returncode == 1
     assert "summ" in found.stdout
     assert "biass" in found.stdout
+    assert "alphaa" in found.stdout

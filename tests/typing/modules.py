@@ -1,6 +1,6 @@
 """Modules, functions of one's own, and tools around the model, as the type checkers read them."""
 
-from typing import assert_type
+from typing import Any, assert_type
 
 import rushlight as torch
 import rushlight.nn.functional as F
@@ -17,6 +17,10 @@ assert_type(nn.ReLU()(torch.zeros(1)), Tensor)
 assert_type(nn.Sequential(linear, nn.Tanh())(torch.zeros(1, 4)), Tensor)
 assert_type(nn.Embedding(10, 3)(torch.arange(3)), Tensor)
 assert_type(nn.CrossEntropyLoss()(torch.zeros(1, 2), torch.tensor([1])), Tensor)
+assert_type(nn.ELU(alpha=2.0, inplace=True)(torch.zeros(1)), Tensor)
+assert_type(nn.AvgPool2d(2, stride=1)(torch.zeros(1, 4, 4)), Tensor)
+assert_type(nn.CTCLoss(blank=1, reduction="sum")(torch.zeros(2, 1, 3), torch.ones(1), (2,), (1,)), Tensor)
+assert_type(nn.Dropout().p, Any)
 assert_type(F.max_pool2d(torch.zeros(1, 1, 4, 4), 2), Tensor)
 assert_type(F.max_pool2d(torch.zeros(1, 1, 4, 4), 2, return_indices=True), tuple[Tensor, Tensor])
 assert_type(F.relu(torch.zeros(1)), Tensor)
@@ -37,6 +41,18 @@ class Block(nn.Module):
         return x * self.scale if mask is None else x.masked_fill(mask, 0.0)
 
 
+class Scaled(nn.LeakyReLU):
+    scale: Tensor
+
+    def __init__(self, scale: float) -> None:
+        super().__init__(0.1, inplace=True)
+        self.register_buffer("scale", torch.tensor(scale))
+
+    def forward(self, input: Tensor) -> Tensor:
+        return super().forward(input) * self.scale
+
+
+assert_type(Scaled(2.0)(torch.zeros(1)), Tensor)
 block = Block(4)
 assert_type(block(torch.zeros(2, 4)), Tensor)
 assert_type(block.scale, nn.Parameter)
