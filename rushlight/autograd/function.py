@@ -12,12 +12,15 @@ import numpy as np
 
 from rushlight.autograd.graph_errors import overwritten, second_time
 from rushlight.base.errors import not_implemented_error, runtime_error, type_error, warn
+from rushlight.base.higher import Higher
 from rushlight.core.clock import tick
 from rushlight.core.gradient_worlds import sparse_graph
 from rushlight.core.mode import mode, no_grad
 from rushlight.core.node import Node, Output, Parts
 from rushlight.core.tensor import Tensor, from_array, writes_of
 from rushlight.core.views import detached, expands, opaque, rebase, wrote
+
+vmap_function = Higher("rushlight.autograd.vmap_function")
 
 
 class Context:
@@ -270,9 +273,7 @@ class Function:
         recorded = mode().grad and any(edge is not None for edge in node.edges)
         m, mapped = mode(), None
         if m.batch is not None:  # inside vmap
-            from rushlight.autograd.vmap_function import forward_of
-
-            mapped = forward_of(m.batch, cls, args)
+            mapped = vmap_function().forward_of(m.batch, cls, args)
         if m.watch is not None:
             m.watch.on_function_start(node, args)
         made = None if mapped is None else mapped(*args, **kwargs)

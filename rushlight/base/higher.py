@@ -1,7 +1,8 @@
 """Modules of higher layers that lower layers call.
 
 Imports point down. Where a lower layer needs a higher one (a docstring is written when it is read), it declares a
-`Higher` and calls it; `rushlight/__init__.py` names the module.
+`Higher` and calls it; `rushlight/__init__.py` names the module. Within a layer, a `Higher` that names its module loads
+a file with its first use that imports the file itself.
 """
 
 from importlib import import_module
@@ -13,8 +14,8 @@ class Higher:
 
     __slots__ = ("module",)
 
-    def __init__(self) -> None:
-        self.module = ""
+    def __init__(self, module: str = "") -> None:
+        self.module = module
 
     def __call__(self) -> Any:
         if not self.module:

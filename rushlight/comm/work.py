@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rushlight.base.higher import Higher
 from rushlight.comm.errors import DistBackendError
 
 try:
@@ -25,8 +26,8 @@ except ImportError:  # no Linux
 
 if TYPE_CHECKING:
     from rushlight.base.futures import Future
-    from rushlight.comm.process_group import ProcessGroup
-    from rushlight.comm.work_future import WorkFuture
+
+work_future = Higher("rushlight.comm.work_future")  # loads threads
 
 SPINS = 300  # calls of Test, 0.1 ms, before a rank begins to give way to others
 BUSY_SECONDS = 2.0  # how long a waiting rank keeps its core busy
@@ -38,7 +39,7 @@ class Check:
     """Whether all ranks of a group have called the same operation: each gives a number made of its operation, dtypes
     and sizes, and the largest must be the smallest."""
 
-    def __init__(self, group: ProcessGroup, number: int):
+    def __init__(self, group: Any, number: int):
         self.numbers = np.array([number, -number])
         self.request = group.transport.all_reduce(self.numbers, "MAX")
 
@@ -54,7 +55,7 @@ class Work:
 
     def __init__(
         self,
-        group: ProcessGroup,
+        group: Any,
         what: str,
         requests: Sequence[Any],
         finish: Callable[[], None] | None = None,
@@ -67,7 +68,7 @@ class Work:
         self.error: Exception | None = None
         self.begun = time.monotonic()
         self.complete = False
-        self.future: WorkFuture | None = None
+        self.future: Any = None  # a WorkFuture
         self.event: Callable[[], None] | None = None  # ends the profiler's event
 
     def poll(self) -> bool:
@@ -172,7 +173,5 @@ class Work:
         """The future of the tensors that the operation writes. Its callbacks run when somebody waits, since MPI goes on
         only when it is called."""
         if self.future is None:
-            from rushlight.comm.work_future import WorkFuture  # loads threads
-
-            self.future = WorkFuture(self)
+            self.future = work_future().WorkFuture(self)
         return self.future

@@ -12,9 +12,12 @@ from typing import Any, ClassVar
 
 from rushlight.base import shown_names
 from rushlight.base.errors import place
+from rushlight.base.higher import Higher
 from rushlight.base.tracebacks import ours
 from rushlight.core.clock import tick
 from rushlight.core.mode import taken
+
+engine = Higher("rushlight.core.engine")
 
 
 class User:
@@ -102,9 +105,7 @@ class Node:
         >>> to_x.item(), to_y.item()
         (4.0, 3.0)
         """
-        from rushlight.core.engine import run_node  # engine.py imports this file
-
-        return run_node(self, grads)
+        return engine().run_node(self, grads)
 
     @property
     def where(self) -> tuple[CodeType, int] | None:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from rushlight.base.errors import here
 from rushlight.core.node import Node
 from rushlight.core.tensor import Tensor
-
-if TYPE_CHECKING:
-    from rushlight.teaching.hints import Report
+from rushlight.teaching.hints import Hint, Report
 
 
 class Check:
@@ -28,7 +27,7 @@ class Check:
     def hint(self, seen: str, place: str = "") -> None:
         """Report the mistake: `seen` is what was measured, `place` the user's statement (default: the one that runs
         now)."""
-        self.report.add(self, seen, place)
+        self.report.add(Hint(self.name, self.title, place or here(), seen, self.fix))
 
     def on_loss(self, name: str, input: Tensor, target: Tensor) -> None:
         """A loss function of nn.functional is about to run."""

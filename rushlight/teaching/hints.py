@@ -6,9 +6,6 @@ import sys
 import textwrap
 from typing import Any, NamedTuple
 
-from rushlight.base.errors import here
-from rushlight.teaching.check import Check
-
 PAGE = "https://rushlight-py.github.io/rushlight/use/teach.html"
 WIDTH = 100  # columns of a hint
 
@@ -47,9 +44,8 @@ class Report:
         self.root_array: Any = None  # of the one tensor that backward begins at
         self.known: set[tuple[str, str]] = set()
 
-    def add(self, check: Check, seen: str, place: str = "") -> None:
-        """Keep and print a hint, unless this check has one for this place."""
-        hint = Hint(check.name, check.title, place or here(), seen, check.fix)
+    def add(self, hint: Hint) -> None:
+        """Keep and print a hint, unless its check has one for this line."""
         if (hint.name, hint.line) in self.known:
             return
         self.known.add((hint.name, hint.line))

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rushlight.comm.debug_level import VARIABLE
 from rushlight.comm.groups import get_backend
-
-if TYPE_CHECKING:
-    from rushlight.nn.parallel.distributed import DistributedDataParallel
 
 VARIABLES = (
     *("RANK", "LOCAL_RANK", "WORLD_SIZE", "MASTER_PORT", "MASTER_ADDR", "CUDA_VISIBLE_DEVICES"),
@@ -30,7 +27,7 @@ def _dump_DDP_relevant_env_vars() -> None:
     print("".join(f"env:{name}={variable(name)}\n" for name in VARIABLES))
 
 
-def logging_data(ddp: DistributedDataParallel) -> dict[str, Any]:
+def logging_data(ddp: Any) -> dict[str, Any]:
     """torch's description of a module and its buckets, as far as it does not tell of times."""
     reducer, usage = ddp.reducer, ddp.reducer.usage
     parameters = usage.parameters

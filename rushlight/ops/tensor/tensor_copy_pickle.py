@@ -8,8 +8,11 @@ from typing import Any
 from numpy import ndarray
 
 from rushlight.base.errors import runtime_error
+from rushlight.base.higher import Higher
 from rushlight.core.clock import Writes
 from rushlight.core.tensor import Tensor, method, new
+
+protocol = Higher("rushlight.ops.tensor.torch_function")  # loaded with the first subclass
 
 
 def rebuild(cls: type, array: ndarray, requires_grad: bool, grad: Tensor | None, attributes: dict) -> Tensor:
@@ -78,9 +81,7 @@ def disabled(func: Callable, types: Any, args: tuple = (), kwargs: dict | None =
 
 def torch_function(cls: type, func: Callable, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
     """The default `__torch_function__` of a user's subclass: runs the function, and returns results of the subclass."""
-    from rushlight.ops.tensor import torch_function as protocol  # loaded with the first subclass
-
-    return protocol.default(cls, func, types, args, kwargs)
+    return protocol().default(cls, func, types, args, kwargs)
 
 
 def subclassed(cls: type, **options: Any) -> None:
@@ -88,9 +89,7 @@ def subclassed(cls: type, **options: Any) -> None:
     (ops/tensor/torch_function.py)."""
     super(Tensor, cls).__init_subclass__(**options)  # type: ignore[misc]
     if cls.__module__.partition(".")[0] != "rushlight":
-        from rushlight.ops.tensor import torch_function as protocol
-
-        protocol.insert_gated_class(cls)
+        protocol().insert_gated_class(cls)
 
 
 Tensor._asks = False
