@@ -5,7 +5,7 @@
 # how the tool that does this (it is called *autograd*) works inside. You will have written one
 # yourself, in about 50 lines, and it will give the same numbers as rushlight.
 #
-# **Time:** 30 minutes. **You need:** a little Python (functions, classes), and a memory of school
+# **Time:** 30 minutes. **You need:** a little Python (functions, classes), and that you remember from school
 # that a derivative is a slope. You need no earlier lesson and no knowledge of neural networks.
 
 # %% [markdown]
@@ -35,7 +35,7 @@ print(f"result at 1.5 + 0.0001: {f(1.5 + h):.6f}")
 print(f"slope:                  {slope:.4f}")
 
 # %% [markdown]
-# The slope is about 4.75. It says: when `x` grows by a little, the result grows by 4.75 times as much.
+# The slope is about 4.75: when `x` grows by a little, the result grows by 4.75 times as much.
 # So to make the result smaller, we make `x` **smaller**.
 #
 # In a picture, the slope is the steepness of the line that touches the curve at this point.
@@ -57,15 +57,16 @@ plt.legend()
 plt.show()
 
 # %% [markdown]
-# This is all of machine learning in one sentence: **a program has many settings, we ask for the slope
-# of the cost by each setting, and we move each setting a little, downhill.** The list of all slopes
-# has a name: the **gradient**. (People also say "the gradient of x" and mean the slope by `x` alone.)
+# This is all of machine learning in one sentence: **a program has many settings, we ask how
+# steeply the cost changes with each setting, and we move each setting a little, downhill.** The
+# list of all slopes
+# has a name: the **gradient**. (People also say "the gradient of x" and mean the slope with respect to `x` alone.)
 #
 # A neural network has thousands or billions of settings. To try each of them, we would run the
 # program once per setting. A network with a million settings would need a million runs for one small
 # step. That is too slow. And the result is only approximate, because `h` is not zero.
 #
-# There is a better way. It needs two runs, whatever the number of settings: one run forward, and one
+# There is a better way. It needs only two runs for any number of settings: one run forward, and one
 # run backward.
 
 # %% [markdown]
@@ -74,12 +75,12 @@ plt.show()
 # A program may be long, but each of its steps is simple. There are only a few kinds of steps. Let us
 # find the slopes of two of them.
 #
-# **Addition:** `c = a + b`. When `a` grows by 0.01, `c` grows by 0.01. The slope of `c` by `a` is
-# **1**. The same holds for `b`.
+# **Addition:** `c = a + b`. When `a` grows by 0.01, `c` grows by 0.01. The slope of `c` with
+# respect to `a` is **1**. The same holds for `b`.
 #
 # **Multiplication:** `c = a * b`. Take `a = 2` and `b = 10`. When `a` grows by 0.01, `c` grows from 20
-# to 20.1, which is 10 times as much. The slope of `c` by `a` is **the value of `b`**, and the slope by
-# `b` is the value of `a`.
+# to 20.1, which is 10 times as much. The slope of `c` with respect to `a` is **the value of
+# `b`**, and the slope with respect to `b` is the value of `a`.
 
 # %%
 a, b = 2.0, 10.0
@@ -109,7 +110,7 @@ print("slope of a * b by b:", round((a * (b + h) - a * b) / h, 3))
 # - `value`: the number.
 # - `inputs`: the scalars from which it was computed. This is its history.
 # - `slopes`: for each input, the slope of this step.
-# - `grad`: the slope of the *final result* by this number. It is 0 until we ask for it.
+# - `grad`: the slope of the *final result* with respect to this number. It is 0 until we ask for it.
 
 # %%
 import math
@@ -156,8 +157,8 @@ def to_scalar(x):
 
 
 # %% [markdown]
-# `__add__` is the method that Python calls for `a + b`. It computes the value, as usual. And it writes
-# down two more things: the inputs, and the slope by each of them. `tanh` is a function that neural
+# `__add__` is the method that Python calls for `a + b`. It computes the value, as usual. It also
+# stores the inputs, and the slope with respect to each input. `tanh` is a function that neural
 # networks use; it maps any number into the range from -1 to 1. Its slope is `1 - tanh(x)²`. And `to_scalar`
 # makes a `Scalar` of a plain number, so that we can write `3 * c`.
 #
@@ -173,19 +174,19 @@ print("d was computed from:", d.inputs)
 print("with the slopes:    ", d.slopes)
 
 # %% [markdown]
-# `d` knows `c`, and `c` knows `a` and `b`. So from `d` we can walk back to the very beginning. That is
+# `d` refers to `c`, and `c` refers to `a` and `b`. So from `d` we can walk back to the very beginning. That is
 # the second half of the work.
 
 # %% [markdown]
 # ## Walking back
 #
-# We want `grad` of every scalar: the slope of the final result by this scalar.
+# We want `grad` of every scalar: the slope of the final result with respect to this scalar.
 #
-# 1. The slope of the result by itself is **1**. We begin there.
-# 2. A scalar that knows its `grad` sends it to its inputs: each input gets `slope * grad`. That is the
+# 1. The slope of the result with respect to itself is **1**. We begin there.
+# 2. Once the `grad` of a scalar is complete, the scalar sends it to its inputs: each input gets `slope * grad`. That is the
 #    chain rule.
-# 3. A scalar may send only when it has received everything from all scalars that used it. So we need
-#    an order: **first the result, then its inputs, and every scalar after all that were computed from
+# 3. A scalar may send only after all scalars that used it have sent theirs. So we need an order:
+#    **first the result, then its inputs, and every scalar after all scalars that were computed from
 #    it.**
 #
 # `history` makes a list with inputs first. Backward goes through this list from its end.
@@ -222,14 +223,15 @@ print("d:", d)
 
 # %% [markdown]
 # Run the cell with `backward(d)` once: a second run sends the slopes in between again, and `a.grad` becomes
-# 90. To walk back again, make the scalars anew.
+# 90. To walk back again, create the scalars again.
 #
-# The slope of `d` by `a` is 30, as we found by hand. (Textbooks say: the derivative of `d` *with respect
-# to* `a`, written ∂d/∂a.) The slope by `b` is 6: when `b` grows by 0.01, `c`
+# The slope of `d` with respect to `a` is 30, as we found by hand. (Textbooks call it the
+# *derivative* of `d` with respect to `a` and write ∂d/∂a.) The slope with respect to `b` is 6:
+# when `b` grows by 0.01, `c`
 # grows by 0.02 and `d` by 0.06.
 #
-# Look at one detail in `backward`: it says `+=`, not `=`. A scalar that was used twice receives two
-# slopes. They are **added**. Here is the function from the beginning, where `x` is used four times.
+# Look at one detail in `backward`: the operator is `+=`, not `=`. A scalar that was used twice receives two
+# slopes. They are **added**. Here is the function from the beginning, which uses `x` four times.
 
 # %%
 x = Scalar(1.5)
@@ -241,8 +243,8 @@ print("by hand:        ", 3 * 1.5**2 - 2)
 assert x.grad == 3 * 1.5**2 - 2
 
 # %% [markdown]
-# We did not change `f`. It does not know about `Scalar`. It only multiplies and subtracts, and the
-# number itself keeps the record. And the result is exact: 4.75, not 4.7505.
+# We did not change `f`. It contains nothing about `Scalar`. It only multiplies and subtracts, and
+# the numbers keep the record. And the result is exact: 4.75, not 4.7505.
 #
 # Lesson 2 explains in pictures why slopes are added.
 
@@ -250,10 +252,10 @@ assert x.grad == 3 * 1.5**2 - 2
 # ## The same with rushlight
 #
 # rushlight does the same thing. Its number is called a **tensor**. A tensor can hold many numbers, but
-# it can also hold one. `requires_grad=True` means: please remember the history, I want a gradient
-# here.
+# it can also hold one. `requires_grad=True` asks the tensor to remember its history, so that it
+# gets a gradient.
 #
-# Here is a **neuron**, the small machine of which neural networks are made: it multiplies each input
+# Here is a **neuron**, the building block of neural networks: it multiplies each input
 # with a weight, adds everything, and squeezes the sum with `tanh`. We compute it twice, with our
 # scalars and with rushlight. It is the same function. (`neuron(**ours)` means: give each entry of the
 # dictionary `ours` to the argument of this name.)
@@ -297,15 +299,15 @@ for name in start:
 torch.viz.graph(their_result, theirs)
 
 # %% [markdown]
-# Such a drawing of steps is called a **graph**: points (the steps) and arrows between them (who was
-# computed from whom). "The graph" in the next lessons always means this one.
+# Such a drawing of steps is called a **graph**: points (the steps) and arrows between them (which
+# result was computed from which). In the next lessons "the graph" always means this drawing.
 
 # %% [markdown]
 # ## A first training
 #
 # We have everything for a very small training. We want the neuron to answer 0.8 for these inputs. The
-# cost is the squared distance from 0.8. In each step we move the weights against their slope, by a
-# tenth of it.
+# cost is the squared distance from 0.8. In each step we move each weight against its slope, by a
+# tenth of the slope.
 
 # %% alt="The cost falls from 0.11 to nearly 0 within 60 steps"
 w1, w2, b = Scalar(2.0), Scalar(1.5), Scalar(1.0)
@@ -357,10 +359,10 @@ assert abs(x.grad - tried) < 1e-4
 
 # %% [markdown]
 # **Exercise 2.** Write `=` instead of `+=` in `backward`. For which of these is the gradient of `x`
-# wrong: `3 * x`, `x + x`, `x * x`, `x.tanh()`? Say it first, then try.
+# wrong: `3 * x`, `x + x`, `x * x`, `x.tanh()`? Guess first, then try.
 
 # %% [markdown] tags=["solution"]
-# It is wrong where `x` is used twice: `x + x` and `x * x`. The second slope replaces the first.
+# It is wrong for the functions that use `x` twice: `x + x` and `x * x`. The second slope replaces the first.
 
 
 # %% tags=["solution"]
@@ -384,21 +386,22 @@ for text in ("3 * x", "x + x", "x * x", "x.tanh()"):
 assert wrong == ["x + x", "x * x"]
 
 # %% [markdown]
-# **Exercise 3.** The neuron's inputs have gradients as well: `x1.grad` and `x2.grad`. What do they
-# tell? In which situation would one change the *inputs* instead of the weights?
+# **Exercise 3.** The neuron's inputs have gradients as well: `x1.grad` and `x2.grad`. What do
+# they mean? When would you change the *inputs* instead of the weights?
 
 # %% [markdown] tags=["solution"]
-# They tell how the result changes when an input changes. When the input comes from another neuron,
-# that neuron needs this slope to learn: it is the `grad` of its output. So the slopes of the inputs
-# carry the message further back, from layer to layer. And when the weights stay as they are, the slopes
-# show to which parts of an input (for example, which points of an image) the result is sensitive.
+# They show how the result changes when an input changes. When the input comes from another neuron,
+# that neuron needs this slope to learn: it is the `grad` of its output. So the slopes of the
+# inputs carry the message further back, from layer to layer. And when the weights are fixed, the
+# slopes show which parts of an input (for example, which points of an image) change the result
+# most.
 
 # %% [markdown]
 # ## What you have seen
 #
-# - A **slope** tells how fast the result changes when one number changes. The list of all slopes is
+# - A **slope** is how fast the result changes when one number changes. The list of all slopes is
 #   the **gradient**.
-# - A number can **remember its history**: its inputs, and the slope of the step by each input.
+# - A number can **remember its history**: its inputs, and the slope of the step with respect to each input.
 # - **Backward** walks through the history from the result to the beginning. Slopes along a path are
 #   multiplied (the chain rule); slopes that arrive at the same number are added.
 # - rushlight and PyTorch do this with tensors: `requires_grad=True`, `backward()`, `.grad`.

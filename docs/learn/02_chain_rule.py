@@ -38,8 +38,8 @@ torch.viz.print_graph(z, {"x": x})
 # shown.)
 #
 # The names end in `Backward0` because each step stands for its backward part: the part that sends
-# slopes. (PyTorch numbers variants of a step, so there is a 0.) `AccumulateGrad` is the name of the
-# last station: there the slope arrives in `x.grad`. Lesson 5 is about it.
+# slopes. (PyTorch numbers variants of a step, so there is a 0.) `AccumulateGrad` is the last
+# station: it adds the slope to `x.grad`. Lesson 5 explains it.
 
 # %% alt="The graph of z: an addition, below it a product, below it a sine and x; x has two arrows to it"
 torch.viz.graph(z, {"x": x})
@@ -55,26 +55,27 @@ torch.viz.graph(z, {"x": x})
 #
 # Each line has a slope of its own, which is easy to find:
 #
-# | step | its slope | at x = 0.5 |
+# | step, with respect to | its slope | at x = 0.5 |
 # |---|---|---|
-# | `z = b + 1` by `b` | 1 | 1 |
-# | `b = a * x` by `a` | `x` | 0.5 |
-# | `b = a * x` by `x` | `a` | 0.4794 |
-# | `a = sin(x)` by `x` | `cos(x)` | 0.8776 |
+# | `z = b + 1`, `b` | 1 | 1 |
+# | `b = a * x`, `a` | `x` | 0.5 |
+# | `b = a * x`, `x` | `a` | 0.4794 |
+# | `a = sin(x)`, `x` | `cos(x)` | 0.8776 |
 #
 # **Along a path, the slopes are multiplied.** The first path gives 1 · 0.5 · 0.8776 = 0.4388. The
 # second gives 1 · 0.4794 = 0.4794.
 #
 # **The paths are added.** 0.4388 + 0.4794 = 0.9182. That is the gradient of `x`.
 #
-# rushlight prints this calculation for any function. It even knows the names of your variables.
+# rushlight prints this calculation for any function. It even uses the names of your variables.
 
 # %%
 print(torch.explain(z, wrt=x))
 
 # %% [markdown]
-# (`wrt` means *with respect to*: dz/dx is the slope of z with respect to x. ∂b/∂x with a round ∂ is the
-# slope of one step with several inputs, when x alone moves and the step's other inputs stay.)
+# (`wrt` means *with respect to*: dz/dx is the slope of z with respect to x. The round ∂ in ∂b/∂x
+# marks the slope of a step with several inputs: only x moves, and the other inputs of the step
+# stay fixed.)
 #
 # And this is what `backward` computes:
 
@@ -87,7 +88,7 @@ assert abs(x.grad.item() - 0.9182) < 1e-4
 # ## Why are the paths added?
 #
 # Let us see it with numbers. We take the product `p * q`, where `p` and `q` are two separate numbers,
-# both 3. The slope by `p` is 3, and the slope by `q` is 3.
+# both 3. The slope with respect to `p` is 3, and so is the slope with respect to `q`.
 #
 # - We move only `p` by 0.01: the product grows by 0.03.
 # - We move only `q` by 0.01: the product grows by 0.03.
@@ -100,15 +101,16 @@ print("move q only:", round(3 * (3 + h) - 9, 4))
 print("move both:  ", round((3 + h) * (3 + h) - 9, 4))
 
 # %% [markdown]
-# Now let `p` and `q` be **the same** variable `x`. Then nobody can move one without the other. When `x`
-# moves, both places move. The two effects come together, so the two slopes are added: 3 + 3 = 6.
+# Now let `p` and `q` be **the same** variable `x`. Then one cannot move without the other: when
+# `x` moves, both places move. The two effects come together, so the two slopes are added: 3 + 3 =
+# 6.
 #
 # This is the whole reason. **A value that is used in two places acts through both places, and its
 # gradient is the sum.** A weight of a neural network is used for every example of a batch, and in some
 # networks for every word of a text. Its gradient is the sum over all uses.
 
 # %% [markdown]
-# ## Who contributed what?
+# ## Which use contributed how much?
 #
 # When a gradient is a sum, we can ask for its parts. `torch.contributions` lists them: one part for
 # each place where `x` was used.
@@ -147,13 +149,14 @@ print("by hand, 1.1 ** 30:     ", 1.1**30)
 assert abs(x.grad.item() - 1.1**30) < 1e-4
 
 # %% [markdown]
-# This ran at once. `backward` does not walk along each path. At every value it **first adds** all that
-# arrives, and **then sends** the sum on, once. So each step of the graph is visited exactly one time.
+# This ran at once. `backward` does not walk along each path. At every value it **first adds** all
+# arriving slopes, and **then sends** the sum on, once. So each step of the graph is visited
+# exactly one time.
 # That is why the two runs of lesson 1 (one forward, one backward) are enough for any number of
 # settings.
 #
-# It is like the way home from a hike: each group does not walk down to the valley alone. At every
-# junction, people wait until all have arrived, and then go on together.
+# It is like the way home from a hike: at every junction, people wait until all groups have
+# arrived, and then walk on together.
 
 # %% [markdown]
 # ## Backward, step by step
@@ -170,7 +173,7 @@ torch.viz.html(z, params={"x": x})
 
 # %% [markdown]
 # In your own program, `torch.viz.html(z, "backward.html")` writes the page to a file, which you open in
-# a browser. Call it **before** `z.backward()`: after backward, the graph is no longer there.
+# a browser. Call it **before** `z.backward()`: after backward, the graph is gone.
 
 # %% [markdown]
 # ## A function and its slope in one picture
@@ -194,8 +197,8 @@ plt.show()
 
 # %% [markdown]
 # Where the slope is 0, the function is at the top of a hill or at the bottom of a valley. (Why `.sum()`?
-# Each of the 241 results depends only on its own x. So the slope of the sum by one x is the slope of
-# this one result. With one call of `backward` we get 241 slopes.)
+# Each of the 241 results depends only on its own x. So the slope of the sum with respect to one x
+# is the slope of this one result. With one call of `backward` we get 241 slopes.)
 
 # %% [markdown]
 # ## Exercises
@@ -245,7 +248,7 @@ assert by_paths == 2 * 3.0 == x.grad.item()
 # - **Along a path slopes are multiplied, and paths are added.** `torch.explain` prints each factor and
 #   each path.
 # - Slopes are **added where a value is used twice**, because it acts through both places.
-# - `backward` adds first and sends once, so it visits every step one time, even where there are a
+# - `backward` adds first and sends once, so it visits every step once, even in a graph with a
 #   billion paths.
 # - `viz.html` shows backward step by step.
 #

@@ -2,7 +2,7 @@
 # # 3. Broadcasting and its undoing
 #
 # **At the end of this lesson you know** what a tensor's shape is, what happens when two shapes do not
-# match, and what backward must do about it. Most errors of beginners are errors of shapes. This lesson
+# match, and what backward must do about it. Most beginners' errors are shape errors. This lesson
 # saves you many hours.
 #
 # **Time:** 30 minutes. **You need:** lessons 1 and 2.
@@ -22,7 +22,7 @@ print(prices * prices)
 print("shape:", prices.shape)
 
 # %% [markdown]
-# The **shape** tells how the numbers are arranged. `(3,)` is a row of three. `(2, 3)` is a table with 2
+# The **shape** is the arrangement of the numbers. `(3,)` is a row of three. `(2, 3)` is a table with 2
 # rows and 3 columns. `()` is a single number. The number of dimensions is the length of the shape.
 
 # %%
@@ -39,8 +39,9 @@ print("shape:", table.shape, " dimensions:", table.dim(), " numbers:", table.num
 print(table * prices)
 
 # %% [markdown]
-# Each *row* of the table was multiplied by `prices`. rushlight acted as if `prices` were a table with
-# two equal rows. This is **broadcasting**: the smaller tensor is repeated (in thought, not in memory)
+# Each *row* of the table was multiplied by `prices`. rushlight treated `prices` as a table with
+# two equal rows. This is **broadcasting**: the smaller tensor is repeated (in thought, not in
+# memory)
 # until the shapes match.
 #
 # Why does such a thing exist? Because networks need it everywhere. A layer adds the same bias to each
@@ -54,7 +55,7 @@ print(table * prices)
 # table     2  3          column of 5   5  1          image   3  28  28
 # prices       3          row of 4         4          weight     28   1
 #          -----                       -----                 ----------
-# result    2  3          result        5  4          result  3  28  28
+#    result    2  3          result        5  4          result  3  28  28
 # ```
 
 # %%
@@ -86,7 +87,7 @@ fig.tight_layout()
 plt.show()
 
 # %% [markdown]
-# Where the rule does not hold, there is an error. It names the shapes and your line:
+# If the shapes break the rule, rushlight raises an error with the shapes and your line:
 
 # %%
 try:
@@ -118,7 +119,7 @@ print("y.grad:", y.grad)
 # %% [markdown]
 # The gradient of `x` is clear: the slope of a product is the other factor, so each gets 4.
 #
-# What about `y`? The slope by `y` is `x`: that is `[1, 2, 3]`. Three slopes for one number! A gradient
+# What about `y`? The slope with respect to `y` is `x`: that is `[1, 2, 3]`. Three slopes for one number! A gradient
 # **must have the shape of its tensor**: otherwise we cannot subtract it from the tensor in training.
 #
 # Lesson 2 has the answer. `y` was used three times, once for each number of `x`. **When a value is used
@@ -179,7 +180,7 @@ for first, second in pairs:
 # %% [markdown]
 # ## A layer's bias
 #
-# The most frequent case: a batch of 4 examples with 3 numbers each, and one bias of 3 numbers. Forward
+# The most frequent case is a batch of 4 examples with 3 numbers each, and one bias of 3 numbers. Forward
 # adds the bias to every example. Backward sums over the examples.
 
 # %%
@@ -222,8 +223,8 @@ print("shape of the difference:", tuple(difference.shape))
 
 # %% [markdown]
 # The cost is 2.5. There was no error! The `(4, 1)` and the `(4,)` were broadcast to `(4, 4)`: each
-# prediction was compared with **every** target. Such a network learns nothing useful, and nobody knows
-# why.
+# prediction was compared with **every** target. Such a network learns nothing useful, and it is
+# hard to see why.
 #
 # Two habits help:
 #

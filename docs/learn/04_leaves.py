@@ -2,8 +2,8 @@
 # # 4. Leaves and their gradients
 #
 # **At the end of this lesson you know** which tensors get a `.grad`, why you must clear it, how to stop
-# the recording, and what the most frequent error messages of autograd mean. We make each mistake on
-# purpose and read what rushlight says.
+# the recording, and what the most frequent error messages of autograd mean. We make each mistake
+# on purpose and read rushlight's message.
 #
 # **Time:** 35 minutes. **You need:** lessons 1 to 3.
 
@@ -34,9 +34,9 @@ for name, tensor in [("w", w), ("data", data), ("product", product), ("loss", lo
     )
 
 # %% [markdown]
-# You say `requires_grad=True` at a leaf. The results inherit it: `product` requires a gradient because
+# You set `requires_grad=True` on a leaf. The results inherit it: `product` requires a gradient because
 # `w` does. `data` does not, so backward does not compute a gradient for it. This saves work: in a
-# network, the images are data, and nobody wants to change them.
+# network, the images are data and do not change.
 #
 # After `backward()`, the **leaves that require a gradient** have a `.grad`. Others do not:
 
@@ -46,9 +46,9 @@ print("w.grad:   ", w.grad)
 print("data.grad:", data.grad)
 
 # %% [markdown]
-# For `product.grad` you would get `None` and a warning. In between, gradients are computed, sent on and
-# thrown away, because in a large network they would fill the memory. If you want to see one, ask for it
-# **before** backward:
+# For `product.grad` you would get `None` and a warning. Gradients of results are computed, sent
+# on and thrown away, because in a large network they would fill the memory. To keep one, call
+# `retain_grad()` **before** backward:
 
 # %%
 product = w * data
@@ -66,7 +66,7 @@ print("w.grad:", w.grad)
 assert w.grad.tolist() == [6, 8]
 
 # %% [markdown]
-# It was `[3, 4]`, now it is `[6, 8]`. Backward does not *set* `.grad`. It **adds** to what is there.
+# It was `[3, 4]`, now it is `[6, 8]`. Backward does not *set* `.grad`. It **adds** to the old value.
 #
 # Why? Because it is useful. If a batch is too large for your memory, you split it into four parts, call
 # backward for each, and `.grad` holds the sum, as if it had been one batch (if the loss is a
@@ -138,9 +138,9 @@ except RuntimeError as error:
     assert "leaf Variable" in str(error)
 
 # %% [markdown]
-# Read such a message in this order: the **first line** says what is wrong (it is the same as in
-# PyTorch, so you can search for it). The line **at** shows the place in your program. The last line
-# says what you can do.
+# Read such a message in this order: the **first line** names the problem (it is the same as in
+# PyTorch, so you can search for it). The line **at** shows the place in your program. The last
+# line suggests a fix.
 #
 # The other use of `no_grad` is to *use* a trained network. No gradient is needed there, and without the
 # record the network needs less memory:
@@ -183,7 +183,7 @@ except RuntimeError as error:
 
 # %% [markdown]
 # **Backward twice.** To save memory, backward frees the graph while it walks. A second walk is not
-# possible. Often the reason is a computation that stands *outside* of the loop:
+# possible. Often the reason is a computation *outside* of the loop:
 
 # %%
 try:
@@ -196,8 +196,8 @@ except RuntimeError as error:
     assert "second time" in str(error)
 
 # %% [markdown]
-# **A loss without a history.** Somebody computed it under `no_grad`, or used `.item()`, or made a new
-# tensor from the number. The chain is broken:
+# **A loss without a history.** The program computed it under `no_grad`, or used `.item()`, or
+# made a new tensor from the number. The chain is broken:
 
 # %%
 try:
@@ -235,8 +235,8 @@ except RuntimeError as error:
     assert "floating point" in str(error)
 
 # %% [markdown]
-# **`numpy()` in the middle.** A NumPy array cannot hold a history. rushlight does not cut it off
-# silently; you say that you want it, with `detach()`:
+# **`numpy()` in the middle.** A NumPy array cannot hold a history. rushlight does not drop the
+# history silently; you must call `detach()`:
 
 # %%
 try:
@@ -246,7 +246,7 @@ except RuntimeError as error:
     assert "numpy" in str(error)
 
 # %% [markdown]
-# **A leaf that is no leaf.** This one has no error. `requires_grad` comes first, then a computation:
+# **A tensor that is not a leaf.** This one has no error. `requires_grad` comes first, then a computation:
 # `wrong` is the *result* of a division, not a leaf. Its `.grad` stays empty, and the network does not
 # learn.
 
@@ -286,7 +286,7 @@ assert first.grad is None and second.grad == 2
 # a = torch.tensor(1.0, requires_grad=True)
 # for _ in range(3):
 #     (a * 2).backward()
-# print(a.grad)
+#    print(a.grad)
 # ```
 
 # %% tags=["solution"]
@@ -344,10 +344,10 @@ assert abs(r.item() - 2**0.5) < 1e-3
 #   `.grad`.
 # - Backward **adds** to `.grad`. Clear it before each step.
 # - `with torch.no_grad():` for updates and for using a network; `detach()` for one tensor.
-# - In-place writes can destroy what backward needs.
-# - An error's first line is PyTorch's; below it rushlight shows your line and what to do.
+# - In-place writes can destroy values that backward needs.
+# - An error's first line is PyTorch's; below it rushlight shows your line and a hint.
 #
-# The page [Common mistakes](../mistakes.md) of the documentation has many more of them.
+# The page [Common mistakes](../mistakes.md) of the documentation has many more examples.
 #
 # Before: [3. Broadcasting and its undoing](03_broadcasting.md).
 # Next: [5. Your own Function](05_function.md)

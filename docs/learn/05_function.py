@@ -32,12 +32,13 @@ for node, _ in product.next_functions:
 # (In each pair, the second entry is the number of the node's *output*. Nearly all steps have only one
 # output, so it is 0.)
 #
-# It is a chain of objects, as in lesson 1, where a `Scalar` knew its inputs. There is one difference. Our
-# `Scalar` held value and history in one object. Here they are apart: the tensor holds the numbers, the
-# node holds the history. So a tensor that requires no gradient carries no history at all.
+# It is a chain of objects, as in lesson 1, where a `Scalar` refers to its inputs. There is one
+# difference. Our `Scalar` held value and history in one object. Here they are separate: the
+# tensor holds the numbers, the node holds the history. So a tensor that requires no gradient
+# carries no history at all.
 #
 # Where does the chain end? At `AccumulateGrad`. This node belongs to a leaf. It does not send slopes
-# any further: it **adds** what arrives to `.grad` of its leaf. Its field `variable` is that leaf.
+# any further: it **adds** the arriving slope to `.grad` of its leaf. Its field `variable` is that leaf.
 
 # %%
 accumulate = product.next_functions[0][0]
@@ -75,7 +76,7 @@ assert (x.grad, y.grad) == (5, 3)
 # You write a class with two methods. `forward` computes the result. `backward` gets the slope that
 # arrives and returns the slopes to send, **one for each input**, in the same order.
 #
-# What backward needs from forward goes through `ctx` (short for *context*): `ctx.save_for_backward(...)`
+# `ctx` (short for *context*) passes values from forward to backward: `ctx.save_for_backward(...)`
 # in forward, `ctx.saved_tensors` in backward. Our first operation is the square:
 
 
@@ -103,10 +104,10 @@ assert x.grad == 6
 # Three remarks:
 #
 # - You call `Square.apply(x)`, not `Square.forward(x)`. `apply` runs forward and makes the node.
-# - `backward` multiplies with `grad`. Whoever forgets this has a wrong gradient as soon as another step
-#   follows.
-# - Use `save_for_backward`, not `ctx.x = x`. The saved tensors are freed after backward. And rushlight
-#   checks that nobody has written to them since (lesson 4).
+# - `backward` multiplies with `grad`. Without this factor the gradient is wrong as soon as
+#   another step follows.
+# - Use `save_for_backward`, not `ctx.x = x`. The saved tensors are freed after backward. And
+#   rushlight checks that they have not been written to since (lesson 4).
 
 # %% [markdown]
 # ## Is it right?
@@ -138,7 +139,7 @@ except RuntimeError as error:
 # The next operation is `a * x + y` with a plain number `a`. It has three inputs, so backward returns
 # three things. For the plain number it returns `None`: no gradient.
 #
-# `ctx.needs_input_grad` tells for which inputs a slope is wanted. So backward can save work.
+# `ctx.needs_input_grad` marks the inputs that need a slope. So backward can skip the others.
 
 
 # %%
@@ -164,8 +165,8 @@ print(x.grad, y.grad)
 assert x.grad.tolist() == [5, 5] and y.grad is None
 
 # %% [markdown]
-# `next_functions` has one entry for each input *tensor*. The entry of `y` is empty (`None`): nobody wants
-# a slope there.
+# `next_functions` has one entry for each input *tensor*. The entry of `y` is empty (`None`),
+# because `y` needs no slope.
 
 # %% [markdown]
 # ## Reason 2: more exact
@@ -209,8 +210,9 @@ assert torch.allclose(ours, torch.nn.functional.softplus(x))  # rushlight has it
 # %% [markdown]
 # ## Reason 3: another slope
 #
-# `round` has steps: between them it is flat. Its slope is 0 everywhere (and at the steps there is
-# none). A network with `round` inside cannot learn: every slope that goes through it becomes 0.
+# `round` has steps: between them it is flat. Its slope is 0 everywhere except at the steps, where
+# no slope exists. A network with `round` inside cannot learn: every slope that goes through it
+# becomes 0.
 #
 # A well-known trick pretends in backward that `round` is not there. It passes the slope straight
 # through. Networks with few bits per number are trained in this way.
@@ -285,7 +287,7 @@ print("right")
 
 # %% [markdown]
 # **Exercise 2.** Write `MatMul` for two matrices: `forward` returns `x @ w`. Lesson 3 had the gradient of
-# `w`. Which is the gradient of `x`? (Look at the shapes: there is only one way to multiply `grad` and
+# `w`. What is the gradient of `x`? (Look at the shapes: there is only one way to multiply `grad` and
 # `w` that gives the shape of `x`.)
 
 
@@ -339,7 +341,7 @@ assert w.grad == -3
 #   `AccumulateGrad` ends the chain and adds to `.grad` of its leaf.
 # - A `Function` has `forward(ctx, ...)` and `backward(ctx, grad)`. Backward returns one slope for each
 #   input, and multiplies with the slope that arrives.
-# - `ctx.save_for_backward` keeps what backward needs.
+# - `ctx.save_for_backward` keeps the values that backward needs.
 # - `gradcheck` compares with small changes. Use it for each new function.
 #
 # Before: [4. Leaves and their gradients](04_leaves.md).

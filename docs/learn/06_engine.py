@@ -9,8 +9,9 @@
 # %% [markdown]
 # ## A wrong order
 #
-# The part of a library that runs backward is called the **engine**. Lesson 2 said: at each value, first
-# add all that arrives, then send the sum on. This needs the right order. What happens with a wrong one?
+# The part of a library that runs backward is called the **engine**. Remember lesson 2: at each
+# value, first add all arriving slopes, then send the sum on. This needs the right order. What
+# happens with a wrong one?
 #
 # Here is a graph with a shortcut. `a` is used by `b`, and `a` is also used by `c`:
 #
@@ -45,8 +46,8 @@ torch.viz.print_graph(c, {"x": x})
 # nodes will send to it. Then we begin with the result. When a node has run, the count of each of its
 # receivers goes down by one. A node whose count is 0 is ready.
 #
-# What arrives too early must be kept somewhere. This is the **ledger**, like the ledger of a shop: for
-# each node that is not yet ready, it holds the sum of all that has arrived so far.
+# Slopes that arrive early are kept in the **ledger**, like the ledger of a shop: for each node
+# that is not yet ready, it holds the sum of the slopes that have arrived so far.
 #
 # Here is the whole engine. It works on rushlight's own nodes: it calls a node with the slope that has
 # arrived, and gets the slopes to send, as in lesson 5.
@@ -105,7 +106,7 @@ print(gradients[x])
 # %% [markdown]
 # Read the lines. `c = b * a` got 1 and sends `a = 6` to the node of `b` and `b = 36` to the node of `a`.
 # The node of `a` does not run yet: one slope is missing. `b = a * a` got 6 and sends 36 and 36, both to
-# `a`. Now all three slopes of `a` are there: 36 + 36 + 36 = 108. It runs, **once**, and sends 3 · 108 =
+# `a`. Now all three slopes of `a` have arrived: 36 + 36 + 36 = 108. It runs, **once**, and sends 3 · 108 =
 # 324.
 #
 # And rushlight's engine? The same:
@@ -132,7 +133,7 @@ assert x.grad == gradients[x] == 324
 # the node. For a network, these saved numbers are most of the memory of a training step.
 #
 # As soon as a node has run, its numbers are not needed any more, so backward throws them away. This is
-# why a second backward is an error (lesson 4). If you need two, say so in the first:
+# why a second backward is an error (lesson 4). If you need two, pass `retain_graph=True` to the first:
 
 # %%
 x = torch.tensor(2.0, requires_grad=True)
@@ -158,7 +159,7 @@ print(w.grad)
 # ## The slope of a slope
 #
 # The gradient of `x³` is `3x²`. This is a function, too, and it has a slope: `6x`. It is the **second
-# derivative**: it tells how fast the slope changes, whether a valley is narrow or wide.
+# derivative**: it measures how fast the slope changes: whether a valley is narrow or wide.
 #
 # How can a program find it? Backward is made of multiplications and additions. So backward itself can
 # be **recorded**, as any other program, and then we walk back through *that*. You ask for it with
@@ -230,9 +231,9 @@ assert newton[-1] < 1e-10 < plain[-1]
 
 # %% [markdown]
 # After 6 steps, Newton's error is below one part in ten billion. Then why does nobody train large networks in this way?
-# Because a network with `n` weights has not one second derivative but `n · n` of them (each slope by
-# each weight). For a million weights that is a million times a million. Lesson 8 shows what people do
-# instead.
+# Because a network with `n` weights has not one second derivative but `n · n` of them (each slope
+# with respect to each weight). For a million weights that is a million times a million. Lesson 8
+# shows the usual alternatives.
 
 # %% [markdown]
 # ## Exercises
@@ -256,8 +257,9 @@ assert x.grad == gradients[x] and y.grad == gradients[y]
 # ready node instead of the newest. Do the gradients change? Why (not)?
 
 # %% [markdown] tags=["solution"]
-# They do not change. A node that is ready has received everything. In which order ready nodes run
-# makes no difference to what they send. (With floating-point numbers, another order of *additions* may
+# They do not change. A node that is ready has received everything. The order of ready nodes makes
+# no difference to the slopes that they send. (With floating-point numbers, another order of
+# *additions* may
 # change the last digit.)
 
 # %% [markdown]

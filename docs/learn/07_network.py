@@ -64,8 +64,9 @@ plt.show()
 # `()`, which gives `(200,)`.
 #
 # **The cost.** We turn the score into a probability with the function `sigmoid(s) = 1 / (1 + exp(-s))`:
-# it is 0.5 at 0, near 1 for large scores and near 0 for very negative ones. For a point of class 1 we
-# want a probability near 1. The cost is `-log(probability of the right class)`: 0 when the network is
+# it is 0.5 at 0, near 1 for large scores and near 0 for very negative ones. For a point of class
+# 1 the probability should be near 1. The cost is `-log(probability of the right class)`: 0 when
+# the network is
 # sure and right, large when it is sure and wrong.
 
 # %%
@@ -216,7 +217,7 @@ print("together:", sum(p.numel() for p in model.parameters()))
 # %% [markdown]
 # What does `nn.Module` do for us? It finds all parameters, also those of modules inside of modules, and
 # gives them names. (`nn.Parameter` is a tensor with `requires_grad=True` that a module counts as its
-# own.) So the training loop does not need to know how the network looks.
+# own.) So the training loop works for any network.
 #
 # Why random numbers at the beginning? If all weights were equal, all neurons of a layer would compute
 # the same and get the same gradient. They would stay equal for ever.

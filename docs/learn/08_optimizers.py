@@ -9,7 +9,7 @@
 # %% [markdown]
 # ## A valley
 #
-# Backward tells the slope. It does not tell how far to go. This is the work of the **optimizer**.
+# Backward gives the direction of a step, but not its length. Choosing the step is the work of the **optimizer**.
 #
 # To see what an optimizer does, we use a cost with only two numbers, `x` and `y`. It is a long valley:
 # steep across, nearly flat along. Costs of real networks look like this in many directions. The lowest
@@ -32,7 +32,7 @@ print("cost at the start:", cost_of(place).item())
 print("slope:            ", place.grad)
 
 # %% [markdown]
-# The slope by `y` is 3, the slope by `x` only -0.08, although `x` is further from its goal.
+# The slope with respect to `y` is 3, but with respect to `x` only -0.08, although `x` is further from its goal.
 #
 # We want to compare optimizers. Each of ours will be a small class with a method `step`. `walk` uses it
 # and notes the places.
@@ -139,8 +139,8 @@ class Momentum(SGD):
 # %% [markdown]
 # ## Adam: each number has its own rate
 #
-# Momentum still has one rate for all. Adam asks, for each number: *how large are your slopes
-# usually?* And it divides by that. A number with large slopes (`y`) gets a smaller step, a number with
+# Momentum still has one rate for all. Adam measures the usual size of each number's slopes, and
+# divides by it. A number with large slopes (`y`) gets a smaller step, a number with
 # small slopes (`x`) a larger one. Then the size of a step is about the rate, whatever the slope.
 #
 # Adam keeps two averages for each number:
@@ -209,7 +209,7 @@ plt.show()
 # %% [markdown]
 # ## The same as `torch.optim`
 #
-# Everything so far was ten lines each. Is it what the library does? We compare the paths, place by
+# Each of our optimizers has about ten lines. Does the library compute the same? We compare the paths, place by
 # place.
 
 # %%
@@ -245,8 +245,8 @@ for name, (ours, theirs) in pairs.items():
 # %% [markdown]
 # ## On a network
 #
-# A valley with two numbers is a toy. So here is a network of 97 numbers that shall follow a curve. All
-# begin with the same weights.
+# A valley with two numbers is a toy. So here is a network of 97 numbers that learns a curve. All
+# optimizers begin with the same weights.
 
 # %% alt="The cost of a network by step with SGD, momentum and Adam; Adam and momentum fall much faster than SGD"
 xs = torch.linspace(-3, 3, 60).unsqueeze(1)
@@ -356,7 +356,7 @@ print("from a larger 0.1 down to 0:", fit_with_schedule(0.1))
 # %% [markdown]
 # ## What you have seen
 #
-# - The slope tells the direction; the **learning rate** tells how far. Too large a rate runs away.
+# - The slope gives the direction; the **learning rate** gives the length of a step. With too large a rate the cost grows without end.
 # - **Momentum** adds up the slopes: it cancels the zigzag.
 # - **Adam** divides by the usual size of the slopes: each number has its own rate.
 # - `torch.optim` does the same as our ten lines.

@@ -78,7 +78,7 @@ assert torch.allclose(
 )
 
 # %% [markdown]
-# Ten scores that know nothing give each digit the probability 0.1. The cost is then `-log(0.1) = 2.30`.
+# Equal scores give each digit the probability 0.1. The cost is then `-log(0.1) = 2.30`.
 # Remember this number: it must be the cost of the first step. If it is much higher, something is wrong
 # with the weights at the beginning.
 
@@ -89,7 +89,7 @@ assert torch.allclose(
 # So each step uses a small random part, a **batch**. Its slope is not exactly the slope of all data,
 # but it is good enough, and we can take many more steps. A run through all data is an **epoch**.
 #
-# `DataLoader` shuffles the data and hands out the batches.
+# `DataLoader` shuffles the data and returns the batches.
 
 # %%
 from rushlight.utils.data import DataLoader, TensorDataset
@@ -130,7 +130,7 @@ print(f"right on the test pictures: {flat_accuracy:.1%}")
 assert abs(flat_costs[0] - 2.3) < 0.3
 
 # %% [markdown]
-# About 95 of 100: not bad. But this network does not know that it sees a *picture*. If we mixed the 64
+# About 95 of 100: not bad. But this network does not use the fact that its input is a *picture*. If we mixed the 64
 # points in any order, always the same, it would learn just as well:
 
 # %% alt="A digit, and the same points in a mixed order, which look like noise"
@@ -146,7 +146,7 @@ show_images(
 #
 # In a picture, neighbors belong together: lines, corners, arcs. And a line is a line, no matter where
 # it is. So we use a small window of 3 x 3 weights, the **filter**. We lay it on each place of the
-# picture, multiply point by point, and add. Where the picture looks like the filter, the result is
+# picture, multiply point by point, and add. At places that look like the filter, the result is
 # large. This is a **convolution**.
 #
 # Here is a filter that answers to edges: dark below, light above.
@@ -257,7 +257,7 @@ plt.show()
 # %% [markdown]
 # ## Look at the mistakes
 #
-# One number (97 %) tells little. Look at the pictures that were read wrongly:
+# One number (97 %) is not enough. Look at the pictures that were read wrongly:
 
 # %% alt="The test pictures that the network reads wrongly, each with its answer and the true digit"
 model.eval()
@@ -312,10 +312,11 @@ plt.show()
 # %% [markdown]
 # ## To which points does it react?
 #
-# Lesson 1 asked what the gradient of an *input* is good for. Here it is: the slope of the winning score
-# by each point of the picture. It shows which points matter for the answer.
+# Exercise 3 of lesson 1 asked for a use of the gradient of an *input*. Here is one: the slope of
+# the winning score with respect to each point of the picture. It shows which points matter for
+# the answer.
 
-# %% alt="The digits 2, 4, 7 and 8, and below each the slope of its score by each point"
+# %% alt="The digits 2, 4, 7 and 8, and below each digit the slope of its score with respect to each point"
 chosen = [(test_labels == digit).nonzero()[0].item() for digit in (2, 4, 7, 8)]
 examples = test_images[chosen].clone().requires_grad_()
 model(examples).amax(dim=1).sum().backward()
@@ -357,7 +358,7 @@ assert accuracy(model, moved, test_labels) > accuracy(flat, moved, test_labels)
 
 # %% [markdown]
 # **Exercise 3.** Train `network()` with only 100 pictures, for 60 epochs. What is its accuracy on these
-# 100 and on the test pictures? What does this tell?
+# 100 and on the test pictures? What do you conclude?
 
 # %% tags=["solution"]
 batches = DataLoader(
@@ -374,7 +375,7 @@ print(f"on the test pictures: {accuracy(poor, test_images, test_labels):.1%}")
 # ## What you have seen
 #
 # - **Cross entropy** is the cost of a classifier. Without knowledge it is `log(number of classes)`.
-# - A **batch** is a random part of the data; an **epoch** is one run through all of it.
+# - A **batch** is a random part of the data; an **epoch** is one run through all the data.
 # - A **convolution** lays the same small window on every place. Its weights are learned. **Pooling**
 #   makes pictures smaller.
 # - Look at the mistakes, not only at the percentage. Test on data that was kept apart.

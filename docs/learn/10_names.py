@@ -147,7 +147,7 @@ print(f"trained: {cost.item():.4f}")
 assert abs(counted.item() - cost.item()) < 0.02
 
 # %% [markdown]
-# Training finds what counting finds. But training also works where nobody can count.
+# Training finds what counting finds. But training also works where counting is impossible.
 
 # %% [markdown]
 # ## Step 2: a network with a memory of three letters
@@ -237,8 +237,8 @@ print(f"at the end:   {sum(first_costs[-100:]) / 100:.2f}")
 print(f"on new names: {test_cost(first, mlp):.2f}")
 
 # %% [markdown]
-# It runs. But look at the cost of the first step: it is far above `log(27) = 3.30`! Lesson 9 said: then
-# something is wrong at the beginning. This brings us to step 3.
+# It runs. But look at the cost of the first step: it is far above `log(27) = 3.30`! As lesson 9
+# explained, the initial weights must be wrong. This brings us to step 3.
 
 # %% [markdown]
 # ## Step 3: a look inside
@@ -247,7 +247,7 @@ print(f"on new names: {test_cost(first, mlp):.2f}")
 # very sure of random answers, and is punished for it. The first hundreds of steps only make the scores
 # smaller. The remedy: small weights in the last layer.
 #
-# **Saturated.** Let us look at what the 100 neurons say before any training.
+# **Saturated.** Let us look at the outputs of the 100 neurons before any training.
 
 # %% alt="Left: with large weights most outputs of tanh are at -1 and 1. Right: with scaled weights they are spread over the range"
 bad = make_parameters()
@@ -273,7 +273,7 @@ plt.show()
 # nearly 0. Lesson 1: backward *multiplies* with this slope. So nearly nothing comes through, and these
 # neurons learn very slowly.
 #
-# The reason: each neuron adds 30 random products, so its sum has a size of about √30 = 5.5. **Divide the
+# The reason: each neuron adds 30 random products, so the sum has a size of about √30 = 5.5. **Divide the
 # weights by the square root of the number of inputs**, and the sum has a size of about 1. (The factor
 # 5/3 is for `tanh`, which makes everything a little smaller.)
 
@@ -302,11 +302,11 @@ plt.show()
 # %% [markdown]
 # **Batch normalization.** In a deep network it is difficult to choose all sizes well. So people let the
 # network do it: at each layer, subtract the mean of the batch and divide by its spread. Then the sums
-# have the mean 0 and the size 1, whatever the weights are. Two more parameters (`gain` and `shift`) let
-# the network choose another size when it wants.
+# have the mean 0 and the size 1, whatever the weights are. Two more parameters (`gain` and
+# `shift`) let the network learn another size.
 #
-# Here are six layers in a row, with weights that are too large. The histograms show what each layer
-# says, and the **gradients** that arrive there.
+# Here are six layers in a row, with weights that are too large. The histograms show the outputs
+# of each layer, and the **gradients** that arrive there.
 
 
 # %%
@@ -426,8 +426,9 @@ print(*invent(next_by_mlp, 10))
 # %% [markdown]
 # ## Step 4: backward by hand
 #
-# Once in your life, write the whole backward pass of a network yourself. You have all you need: the
-# slope of each step, the chain rule, sums where a value is used often, and the undoing of broadcasting.
+# Once in your life, write the whole backward pass of a network yourself. You know everything that
+# this needs: the slope of each step, the chain rule, sums where a value is used often, and the
+# undoing of broadcasting.
 #
 # Here is the forward pass in small steps. `retain_grad` keeps the gradient of each step, so that we can
 # compare.
@@ -471,7 +472,7 @@ for tensor in steps.values():
 cost.backward()
 
 # %% [markdown]
-# And now backward, from the last line to the first. The name `d_x` means: the slope of the cost by `x`.
+# And now backward, from the last line to the first. The name `d_x` means the slope of the cost with respect to `x`.
 # Read each line together with its forward line.
 
 # %%
@@ -667,20 +668,20 @@ assert (zero["W1"].grad == 0).all()
 # %% [markdown]
 # **Exercise 3.** In step 4, the gradient of `scores` is "the probabilities, minus 1 at the right
 # letter". Derive it for three classes on paper, from `cost = -log(exp(s_right) / sum(exp(s)))`. Then check the
-# sum of each row of `d_scores`. What does it say?
+# sum of each row of `d_scores`. What does it mean?
 
 # %% tags=["solution"]
-# cost = log(sum(exp(s))) - s_right. By s_i: exp(s_i) / sum(exp(s)), which is the probability of i;
-# and minus 1 for the right one.
+# cost = log(sum(exp(s))) - s_right. The derivative with respect to s_i is exp(s_i) / sum(exp(s)),
+# the probability of i, minus 1 for the right letter.
 print(d_scores.sum(dim=1).abs().max().item())
 assert torch.allclose(d_scores.sum(dim=1), torch.zeros(n), atol=1e-6)
-# Each row adds up to 0: what is pulled up at the right letter is pushed down at all the others.
+# Each row adds up to 0: the right letter is pulled up as much as all other letters together are pushed down.
 
 # %% [markdown]
 # ## What you have seen
 #
 # - A program writes by asking again and again: **which letter is next?**
-# - The cost of the first step tells whether the beginning is right: `log(27)`.
+# - The cost of the first step shows whether the initial weights are right: `log(27)`.
 # - **Look inside**: histograms of outputs and gradients, the update ratio. Scale the weights by
 #   `1 / √inputs`; batch normalization keeps the sizes.
 # - Backward by hand is the chain rule, line by line, in reverse.

@@ -70,7 +70,7 @@ print("y:", repr(decode(y[0])))
 # before, however many there are?
 #
 # The simplest way: take the **mean** of all vectors up to this position. It can be written as a product
-# with a lower triangular matrix. Each row holds the weights with which the earlier positions are taken.
+# with a lower triangular matrix. Each row holds the weights of the earlier positions.
 
 # %%
 # 4 positions, 2 numbers each
@@ -82,7 +82,7 @@ print(weights @ vectors)
 assert torch.allclose((weights @ vectors)[2], vectors[:3].mean(dim=0))
 
 # %% [markdown]
-# The zeros above the diagonal are important: nobody may look into the future.
+# The zeros above the diagonal are important: no position may look into the future.
 #
 # The same weights in another way, which we need in a moment: begin with scores of 0, set the forbidden
 # ones to minus infinity, and take the softmax of each row. (`exp` of minus infinity is 0.)
@@ -318,8 +318,8 @@ print(write(model, "Alice ", 400))
 
 # %% [markdown]
 # It has learned spaces, commas, quotation marks, many short words, and the beginnings of longer ones. It
-# has not learned sense: for this it is too small, and has read too little. But nobody told it what a
-# word is. It found out from one question: which letter comes next?
+# has not learned sense: for this it is too small, and has read too little. It was never given a
+# list of words. It learned them from one question: which letter comes next?
 
 # %% [markdown]
 # ## Where does it look?
@@ -341,7 +341,7 @@ fig.tight_layout()
 plt.show()
 
 # %% [markdown]
-# Nobody said what a head should look for. Different heads have found different things: near letters, the
+# The program does not tell the heads what to look for. Different heads have found different things: near letters, the
 # own letter, or letters further back.
 
 # %% [markdown]
@@ -356,7 +356,7 @@ plt.show()
 # - **A second training**, with examples of questions and good answers, so that it answers instead of just
 #   continuing.
 #
-# The parts are those that you have built in eleven lessons: numbers that remember their history, slopes
+# You have built the same parts in eleven lessons: numbers that remember their history, slopes
 # that are multiplied along paths and added where paths meet, layers with a bend, an optimizer, attention.
 
 # %% [markdown]
@@ -392,13 +392,14 @@ cheater_costs = train(cheater, STEPS * 2 // 5)
 print("cost:", cheater_costs[-1])
 print(write(cheater, "Alice ", 60))
 attention = with_mask
-# The answer to position i is the letter at position i + 1, and it can see it. The cost falls far below
-# that of the honest network. When it writes, there is no future to look at, and it writes nonsense.
+# The answer to position i is the letter at position i + 1, and it can see it. The cost falls far
+# below the honest network's cost. When it writes, there is no future to look at, and it writes
+# nonsense.
 assert cheater_costs[-1] < final - 0.5
 
 # %% [markdown]
-# **Exercise 3.** Train a GPT without the position embedding for `STEPS * 3 // 10` steps, and one with it. Compare the test
-# costs. Why does it still learn something without?
+# **Exercise 3.** Train a GPT without the position embedding for `STEPS * 3 // 10` steps, and one
+# with it. Compare the test costs. Why does it still learn something without the position?
 
 
 # %% tags=["solution"]
