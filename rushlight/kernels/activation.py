@@ -1,4 +1,4 @@
-"""Activations for which the formula of the entry is not the best way to compute them."""
+"""Activations whose entry's formula is not the best way to compute them."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def gelu_tanh(x: ndarray) -> ndarray:
     r *= x
     r = tanh(np.multiply(r, ROOT_TWO_OVER_PI, out=np.asarray(r)))
     r += 1
-    r *= 0.5  # before x, which doubled may be too large
+    r *= 0.5  # rounded before the product with x, since 2 x may overflow
     r *= x
     return r.astype(x.dtype, copy=False)
 
@@ -75,14 +75,14 @@ def hardswish(x: ndarray) -> ndarray:
 
 
 def softshrink(x: ndarray, lambd: float = 0.5) -> ndarray:
-    """51,200 in 0.04 ms, with `where` 0.16."""
+    """51,200 in 0.04 ms; `where` takes 0.16"""
     if x.dtype.kind == "f" and lambd >= 0:
         return x - x.clip(-lambd, lambd)
     return where(x > lambd, x - lambd, where(x < -lambd, x + lambd, x - x))
 
 
 def prelu_core(x: ndarray, y: ndarray) -> ndarray:
-    """Between slopes of 0 and 1 the larger of both: a third of the time."""
+    """For slopes between 0 and 1, the larger of x and slope x: a third of the time."""
     r = x * y
     if x.size > 8 * y.size and x.dtype.kind == "f" and y.min() > 0 and y.max() <= 1:
         return np.maximum(x, r)

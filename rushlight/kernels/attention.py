@@ -1,7 +1,9 @@
-"""Attention without all scores in memory: as many at a time as the cache holds, which the way back computes again.
+"""Attention without the full score matrix: scores are computed in blocks that fit the cache, and recomputed in the
+backward pass.
 
-tensors: q (..., L, E), k (..., S, E), v (..., S, F) with the same leading dimensions, and a mask of numbers to add, or
-none. A query that may look at nothing gets 0."""
+tensors: q (..., L, E), k (..., S, E), v (..., S, F) with the same leading dimensions, and an additive mask or None. The
+result is 0 for a query whose keys are all masked.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,7 @@ from rushlight.kernels.loss import counted
 from rushlight.kernels.summation import add_reduce, max_reduce
 
 BLOCK_SCORES = 1 << 18  # scores computed together: 1 MB of float32, which the L2 cache holds
-# From which memory is taken from the pool: a look into the pool takes 1 us
+# from this size on, memory comes from the buffer pool: a lookup takes 1 us
 REUSED_ELEMENTS = 1 << 18
 
 
@@ -43,7 +45,7 @@ def attend(
     for _, (a, b, c, m, to, total, _, first) in blocks(q, k, v, mask, out, lse, out):
         s = scores(a * a.dtype.type(scale), b, m, first if causal else None)
         top = max_reduce(s, -1, None, None, True)
-        if m is not None:  # a query may look at nothing
+        if m is not None:  # all keys of a query are masked
             top = np.where(top == -np.inf, s.dtype.type(0), top)
         s -= top
         np.exp(s, out=s)
@@ -62,7 +64,8 @@ def attention_back(tensors: Sequence[ndarray], causal: bool, scale: float) -> li
 
     p = exp(scores - lse), dv = p^T g, ds = p (g v^T - sum(g out)), dq = ds k scale, dk = ds^T q scale."""
     *given, out, lse, g = tensors
-    if is_half(g):  # the differences would have few digits; the rounded result has too few, too
+    # In half precision, the differences would have few digits, and the rounded `out` has too few as well.
+    if is_half(g):
         wide = [single(a) for a in given]
         made = [*wide, *attention(wide, causal, scale), single(g)]
         return [converted(a, g.dtype) for a in attention_back(made, causal, scale)]
@@ -105,7 +108,9 @@ def attend_back(
 
 
 def room(shape: tuple, like: ndarray | None, dtype: np.dtype) -> ndarray:
-    """An array of this shape, laid out as `like`: a row of all heads in one piece, or head after head."""
+    """An empty array of this shape with the memory order of `like`: either all heads of a row, or all rows of a head,
+    are contiguous.
+    """
     take = np.empty if prod(shape) < REUSED_ELEMENTS else memory.take
     if like is not None and len(shape) == 4 and like.strides[1] < like.strides[2]:
         return take((shape[0], shape[2], shape[1], shape[3]), dtype).transpose(0, 2, 1, 3)
@@ -113,7 +118,9 @@ def room(shape: tuple, like: ndarray | None, dtype: np.dtype) -> ndarray:
 
 
 def rooms(q: ndarray, k: ndarray, v: ndarray) -> list[ndarray]:
-    """Arrays for the gradients; side by side where q, k and v are parts of one, which then need not be put together."""
+    """Arrays for the gradients. If q, k and v are slices of one array, the gradients are adjacent too, so that
+    concatenating them is free.
+    """
     if q.ndim == 4 and q.strides == k.strides == v.strides and q.shape == k.shape == v.shape and q.dtype is v.dtype:
         samples, heads, length, width = q.shape
         if q.strides[2] == 3 * heads * q.strides[1] and q.strides[1] == width * q.itemsize:
@@ -154,7 +161,7 @@ def blocks(
 
 
 def scores(q: ndarray, k: ndarray, mask: ndarray | None, first: int | None) -> ndarray:
-    """q k^T + mask, and -inf for keys beyond the query's number, which counts from `first`, unless that is None."""
+    """q k^T + mask. Unless `first` is None, keys after the query's own position (counted from `first`) get -inf."""
     s = np.matmul(q, k.swapaxes(-1, -2))
     if first is not None:
         rows, columns = s.shape[-2:]

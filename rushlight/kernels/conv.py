@@ -5,8 +5,8 @@
 The formula is linear in x and in w, so `conv`, `conv_input_grad` and `conv_weight_grad` are each the derivative of the
 other two. All three are products with columns (im2col), made in blocks of `BLOCK_BYTES`.
 
-Where it pays, the columns hold windows in all dimensions but the first: windows one row apart are the same columns one
-row apart. Each row of the kernel is then a product with another slice of the columns, and fewer numbers are copied.
+If it saves time, the columns hold windows in all dimensions but the first: windows one row apart are the same columns
+one row apart. Each kernel row is then a product with another slice of the columns, and fewer numbers are copied.
 
 Arrays are NumPy's, x (N, C, *size), w (O, C / groups, *kernel). stride, padding and dilation are tuples with a number
 for each spatial dimension. float16 and bfloat16 are computed in float32, integers wrap around, bool is refused as by
@@ -34,7 +34,9 @@ BLOCK_BYTES = 1 << 19
 
 
 class Plan:
-    """The geometry of one convolution or gradient. `plan` keeps one object for each, so that caches go by identity."""
+    """The geometry of one convolution or gradient. `plan` keeps one object per geometry, so that caches can compare by
+    identity.
+    """
 
     def __init__(
         self,
@@ -58,7 +60,7 @@ class Plan:
         self.kernel, self.stride, self.padding, self.dilation = kernel, stride, padding, dilation
         self.size, self.out = size, out  # spatial, of the input and of the result of `conv`
         self.taps = prod(kernel)  # positions in the kernel
-        self.back = op == "conv_input_grad"  # whether the input is made and the result read
+        self.back = op == "conv_input_grad"  # True if the op computes the input's gradient from the result's gradient
         inner, outer = (channels, size), (filters, out)
         # channels in a group, spatial size
         self.read, self.made = (outer, inner) if self.back else (inner, outer)
@@ -158,7 +160,7 @@ def computed(run: Callable, p: Plan, *operands: ndarray) -> ndarray:
     return converted(run(p, *[single(a) for a in operands]), operands[0].dtype)
 
 
-# The hooks of faster ways. fast/conv calls the functions *_im2col below for what im2col does best.
+# Hooks for faster ways. fast/conv calls the *_im2col functions below when im2col is fastest.
 
 
 @site
@@ -177,17 +179,17 @@ def conv_weight_grad_of_plan(p: Plan, g: ndarray, x: ndarray) -> ndarray:
 
 
 class Columns(NamedTuple):
-    """How the columns of a plan are made, and which of them each product takes.
+    """The layout of a plan's columns, and the columns that each product takes.
 
-    The columns of an image are (G, S, J, L): S sets for each group, J rows of filter weights (c channels times what is
-    copied of the kernel) and L positions. Each part, a (set, slice of L), is multiplied with the filters of one row of
-    the kernel: row k begins k dilation = q stride + s rows down, so it is in set s, q rows of windows further. Where no
-    rows are shared there is one set and one part, with the whole kernel in J.
+    The columns of an image are (G, S, J, L): S sets for each group, J rows of filter weights (c channels times
+    `window`, the copied part of the kernel) and L positions. Each part, a (set, slice of L), is multiplied with the
+    filters of one row of the kernel: row k begins k dilation = q stride + s rows down, so it is in set s, q rows of
+    windows further. Without shared rows there is one set and one part, with the whole kernel in J.
     """
 
-    window: Ints  # what is copied of the kernel; in the first dimension S where rows are shared
+    window: Ints  # the copied part of the kernel; its first dimension has size S if rows are shared
     spacing: Ints  # the dilation of `window`
-    counts: Ints  # of windows in each dimension
+    counts: Ints  # the number of windows in each dimension
     padding: Ints
     shape: Ints  # (G, S, J, L)
     parts: tuple[tuple[int, slice], ...]
@@ -200,10 +202,10 @@ def columns_of(p: Plan, top: int = 0, bottom: int | None = None) -> Columns:
     windows."""
     out = (p.out[0] if bottom is None else bottom - top, *p.out[1:])
     step, width = p.stride[0], prod(out[1:])
-    # rows of columns that sharing need not copy
+    # rows of columns that sharing saves copying
     saved = p.channels * prod(p.kernel[1:]) * (p.kernel[0] - step)
-    added = p.filters * (p.kernel[0] - 1)  # rows of products that sharing has to add up
-    # the faster on 18 of 19 shapes
+    added = p.filters * (p.kernel[0] - 1)  # rows of products that sharing must add up
+    # faster on 18 of 19 shapes
     if p.kernel[0] > step and gcd(step, p.dilation[0]) == 1 and 2 * saved >= added:
         starts = [divmod(k * p.dilation[0], step) for k in range(p.kernel[0])]
         parts = tuple([(s, slice(q * width, (q + out[0]) * width)) for q, s in starts])
@@ -303,7 +305,7 @@ def column_blocks(x: ndarray, p: Plan) -> Iterator[tuple[slice, slice, tuple, nd
 
 
 def first_columns(buffer: ndarray | None, images: int, c: Columns, dtype: np.dtype) -> tuple[ndarray, ndarray]:
-    """A buffer and its beginning as columns; the buffer given, if there is one: the first block is the largest."""
+    """(buffer, its beginning as columns). Reuses the given buffer, if any: the first block is the largest."""
     if buffer is None:
         buffer = np.empty(images * prod(c.shape), dtype)
     return buffer, buffer[: images * prod(c.shape)].reshape(images, *c.shape)
@@ -422,7 +424,7 @@ def check_grad(g: ndarray, size: Ints, x: Ints, w: Ints) -> None:
 
 
 def of_half(g: ndarray, of: ndarray) -> ndarray:
-    """The gradient g in the dtype of `of`: rules with numbers make float32 of bfloat16."""
+    """The gradient g in the dtype of `of`: rules that contain Python numbers turn bfloat16 into float32."""
     return g.astype(of.dtype) if g.dtype == np.float32 and of.dtype.itemsize == 2 else g
 
 

@@ -1,9 +1,9 @@
 """Connectionist temporal classification: the sum over all alignments, by the forward and backward recursions.
 
-A label sequence l_1 ... l_S is read as b l_1 b l_2 b ... l_S b, with a blank b around each: L = 2 S
-+ 1 states. In a step an alignment stays, goes on by one state, or by two where that passes over a
-blank between different labels. Everything is in logarithms; all samples go together, those that are shorter than others
-wait. x (T, N, C), L the longest sequence's.
+A label sequence l_1 ... l_S is read as b l_1 b l_2 b ... l_S b, with a blank b around each label: L = 2 S + 1 states.
+In one step an alignment stays in its state, moves on by one state, or by two if that skips a blank between different
+labels. All numbers are logarithms. All samples are computed together, padded to the longest. x is (T, N, C); L belongs
+to the longest sequence.
 
 A. Graves and others, Connectionist Temporal Classification, ICML 2006,
 https://www.cs.toronto.edu/~graves/icml_2006.pdf"""
@@ -19,7 +19,9 @@ Lengths = tuple[int, ...]
 def ctc(
     x: ndarray, targets: ndarray, input_lengths: Lengths, target_lengths: Lengths, blank: int
 ) -> tuple[ndarray, ndarray]:
-    """-log of the probability of each sample's labels (N,), and alpha (T, N, L), that of their beginnings."""
+    """-log of the probability of each sample's labels (N,), and alpha (T, N, L), the log probabilities of the
+    sequence's beginnings.
+    """
     states, skips = states_of(targets, target_lengths, blank, x.shape[2])
     seen, skips = at_states(x, states), skips.astype(x.dtype)
     alpha = np.full(seen.shape, -np.inf, x.dtype)
@@ -45,11 +47,13 @@ def ctc_slope(
     target_lengths: Lengths,
     blank: int,
 ) -> ndarray:
-    """exp(x) - the probability that an alignment has class c at time t (T, N, C); nan where there is no alignment."""
+    """exp(x) - the probability that an alignment has class c at time t (T, N, C); nan for samples without any
+    alignment.
+    """
     states, skips = states_of(targets, target_lengths, blank, x.shape[2])
     seen = at_states(x, states)
     beta = ends(seen, skips.astype(x.dtype), input_lengths, target_lengths)
-    with np.errstate(invalid="ignore"):  # -inf + inf, where there is none
+    with np.errstate(invalid="ignore"):  # -inf + inf without any alignment
         share = np.exp(alpha + beta + nll[:, None])
     r = np.exp(x, order="C")
     rows = np.arange(0, r.size, x.shape[2]).reshape(*x.shape[:2], 1)
@@ -61,7 +65,9 @@ def ctc_slope(
 
 
 def states_of(targets: ndarray, lengths: Lengths, blank: int, classes: int) -> tuple[ndarray, ndarray]:
-    """The class of each state (N, L), and 0 where it may be reached from two states before, else -inf."""
+    """(classes (N, L), skips (N, L)): the class of each state; 0 if the state can be reached by skipping one, else
+    -inf.
+    """
     longest = max(lengths, default=0)
     labels = np.full((len(lengths), longest), blank, np.int64)
     kept = np.arange(longest) < np.array(lengths, np.int64)[:, None]
@@ -84,8 +90,9 @@ def at_states(x: ndarray, states: ndarray) -> ndarray:
 
 
 def step(before: ndarray, skips: ndarray, room: ndarray) -> ndarray:
-    """log of the sum over the states (N, L) that lead to each: itself, the one before, and the one before that; room
-    (3, N, L). The largest is taken off first; where all are -inf, the least number."""
+    """log of the sum over the states (N, L) from which each state is reached: itself and the two before it; room (3, N,
+    L). The largest term is subtracted first; if all are -inf, the most negative finite number.
+    """
     room[0] = before
     room[1, :, 0], room[2, :, :2] = -np.inf, -np.inf
     room[1, :, 1:] = before[:, :-1]
@@ -100,12 +107,14 @@ LEAST = {np.dtype(t): np.finfo(t).min for t in (np.float32, np.float64)}
 
 
 def ends(seen: ndarray, skips: ndarray, input_lengths: Lengths, target_lengths: Lengths) -> ndarray:
-    """beta (T, N, L): log of the probability of all that follows a state at a time; that of the state is not in it."""
+    """beta (T, N, L): log of the probability of everything after a state and time, excluding the state's own
+    probability.
+    """
     beta = np.full(seen.shape, -np.inf, seen.dtype)
     steps, end = np.array(input_lengths, np.int64), 2 * np.array(target_lengths, np.int64)
     state = np.arange(seen.shape[2])
     last = np.where((state == end[:, None]) | (state == end[:, None] - 1), 0, -np.inf).astype(seen.dtype)
-    back = skips[:, ::-1]  # state s is left by skipping if s + 2 may be reached so
+    back = skips[:, ::-1]  # state s can skip to s + 2 if `skips` allows s + 2
     leave = np.full_like(back, -np.inf)
     leave[:, 2:] = back[:, :-2]
     room = np.empty((3, *seen.shape[1:]), seen.dtype)

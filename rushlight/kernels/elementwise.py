@@ -1,4 +1,4 @@
-"""Element-by-element kernels: NumPy's ufuncs under torch's names, and ours where NumPy has none."""
+"""Element-by-element kernels: NumPy's ufuncs under torch's names, and our own functions for ops that NumPy lacks."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ bitwise_left_shift, bitwise_right_shift = np.left_shift, np.right_shift
 
 
 def circular(ufunc: np.ufunc) -> Callable:
-    """sin or cos; of float64 NumPy calls libm number by number, so these have a site."""
+    """sin or cos. NumPy computes float64 by one libm call per number, so float64 has a site for faster ways."""
 
     def kernel(x: ndarray, out: ndarray | None = None) -> ndarray:
         if x.__class__ is not ndarray or x.dtype is not DOUBLE:
@@ -86,7 +86,7 @@ sin, cos = circular(np.sin), circular(np.cos)
 
 
 def rounded_quotient(ufunc: np.ufunc) -> Callable:
-    """A division of which NumPy makes 0 where integers are divided by 0, and torch an error."""
+    """A division that raises an error, as torch does, when an integer is divided by 0; NumPy returns 0."""
 
     def kernel(x: ndarray, y: ndarray) -> ndarray:
         if y.dtype.kind in "iu" and not y.all() and x.size:
@@ -98,7 +98,7 @@ def rounded_quotient(ufunc: np.ufunc) -> Callable:
 
 @site
 def divided(x: ndarray, y: ndarray, ufunc: np.ufunc) -> ndarray:
-    """A remainder or a whole quotient."""
+    """A remainder or an integer quotient."""
     return ufunc(x, y)
 
 
@@ -110,16 +110,18 @@ floor_divide, remainder, fmod = (
 fmax, fmin, hypot, signbit = np.fmax, np.fmin, np.hypot, np.signbit
 
 
-BRANCHLESS_ELEMENTS = 1 << 10  # from which NumPy's branches cost more than passes without branches
+BRANCHLESS_ELEMENTS = 1 << 10  # least elements: above, NumPy's branches cost more than passes without branches
 BITS = {1: np.int8, 2: np.int16, 4: np.int32, 8: np.int64}
 BOOL = np.dtype(bool)
 CHOSEN = {np.dtype(t): np.dtype(f"i{np.dtype(t).itemsize}") for t in "efdbhilqBHILQ"}
 
 
 def where(condition: ndarray, x: Any, y: Any) -> ndarray:
-    """x where the condition is true, y elsewhere: the bits of x times 1 or 0. NumPy branches at each number, which
-    costs 13 ns where the condition is as good as random: 51,200 of float32 took 0.65 ms, they take 0.05, and 0.025
-    beside 0. A mask of 64 x 64 that meets 48 such parts is cast once: 0.65 of the time of casting it with each."""
+    """x where the condition is true, else y, by bit operations. NumPy's np.where branches on each number, which costs
+    13 ns for a random condition: 51,200 numbers of float32 took 0.65 ms, now 0.05, and 0.025 if y is 0. A mask that
+    broadcasts is cast to integers once, before it is repeated: 0.65 of the time for a mask of 64 x 64 against 48 such
+    matrices.
+    """
     if condition.__class__ is bool_ and (number := one_of(condition, x, y)) is not None:
         return number
     if (
@@ -131,17 +133,17 @@ def where(condition: ndarray, x: Any, y: Any) -> ndarray:
         and condition.dtype is BOOL
         and (bits := CHOSEN.get(x.dtype)) is not None
     ):
-        # relu's gradient: as fast as times the condition
+        # relu's gradient: as fast as multiplying by the condition
         return np.multiply(x.view(bits), condition).view(x.dtype)
     given = as_bits(condition, x, y)
     if given is None:
         return np.where(condition, x, y)
     dtype, x, y = given
     shape = np.broadcast(condition, x, y).shape
-    # as it lies in memory
+    # in the condition's memory order
     out = room_like(condition, dtype) if condition.shape == shape else np.empty(shape, dtype)
     bits = out.view(x.dtype)
-    # cast once, not anew
+    # cast once, before broadcasting
     one = condition.view(np.int8) if condition.size == out.size else condition.astype(bits.dtype)
     if not x.ndim:
         x, y, one = y, x, one ^ 1
@@ -155,21 +157,21 @@ def where(condition: ndarray, x: Any, y: Any) -> ndarray:
 
 
 def one_of(condition: np.bool_, x: Any, y: Any) -> Any:
-    """What np.where makes of numbers, as a number: rules of 0-d tensors ask for it. It takes 0.3 us, np.where 1.5, and
-    its 0-d array makes all that follows twice as long (relu backward 0.6 us, not 2.2). None where the dtype must be
-    asked for."""
+    """np.where for NumPy scalars, which the rules of 0-d tensors use. It takes 0.3 us, np.where 1.5; np.where would
+    also return a 0-d array, which doubles the time of the ops after it (relu backward 0.6 us, not 2.2). None if the
+    result dtype is not obvious.
+    """
     found, other = (x, y) if condition else (y, x)
     if found.__class__ is other.__class__ and isinstance(found, np.generic):
         return found
-    # a number takes the dtype that it meets
+    # a Python number takes the dtype of the other value
     if isinstance(found, np.inexact) and other.__class__ in (int, float):
         return found
     return other.__class__(found) if isinstance(other, np.inexact) and found.__class__ in (int, float) else None
 
 
 def as_bits(condition: ndarray, x: Any, y: Any) -> tuple[np.dtype, ndarray, ndarray] | None:
-    """The dtype that x and y have, and both as whole numbers of its size; None where it is another, or there are
-    few."""
+    """(dtype, x and y as integers of the same size), or None for other dtypes and small arrays."""
     like = x if x.__class__ is ndarray else y
     if (
         condition.__class__ is not ndarray
@@ -182,24 +184,25 @@ def as_bits(condition: ndarray, x: Any, y: Any) -> tuple[np.dtype, ndarray, ndar
         return None
     for v in (x, y):
         if v.__class__ is int or v.__class__ is float and dtype.kind in "fV":
-            v = np.asarray(v, dtype)  # a number takes the dtype that it meets
+            v = np.asarray(v, dtype)  # a Python number takes the dtype of the other value
         if v.__class__ is not ndarray or v.dtype != dtype:
             return None
         made.append(v.view(BITS[dtype.itemsize]))
     return dtype, *made
 
 
-try:  # the ufunc behind ndarray.clip, which takes 0.6 us longer
+try:  # the ufunc behind ndarray.clip, which is 0.6 us slower
     from numpy._core.umath import clip  # type: ignore[attr-defined]
-except ImportError:  # a NumPy that keeps it elsewhere
+except ImportError:  # other NumPy versions keep it elsewhere
     clip = ndarray.clip
 
 ENDS = {np.dtype(t): (np.asarray(-np.inf, t), np.asarray(np.inf, t)) for t in (np.float16, np.float32, np.float64)}
 
 
 def bound(ufunc: np.ufunc, low: bool) -> Callable:
-    """maximum or minimum; beside a number, np.clip does it in 0.4 of the time. Of zeros that differ in sign, x
-    stays."""
+    """maximum or minimum; against a number, np.clip takes 0.4 of the time. If x and y are zeros of opposite sign, the
+    result is x.
+    """
 
     def kernel(x: ndarray, y: ndarray) -> ndarray:
         ends = ENDS.get(x.dtype) if y.__class__ is ndarray and x.__class__ is ndarray and x.ndim > y.ndim == 0 else None
@@ -214,15 +217,15 @@ clamp_min, clamp_max = bound(np.maximum, True), bound(np.minimum, False)
 
 
 def clamp_both(x: ndarray, low: Any, high: Any) -> ndarray:
-    if x.dtype.kind == "V":  # of bfloat16 clip makes float32
+    if x.dtype.kind == "V":  # clip would turn bfloat16 into float32
         return minimum(high, maximum(low, x))
     return clip(x, low, high) if x.__class__ is ndarray else x.clip(low, high)
 
 
 def pow(x: ndarray, y: ndarray) -> ndarray:
-    """x^y; by products for the exponents people write (np.power takes 20 times as long as a product)."""
+    """x^y; for common exponents by products (np.power takes 20 times as long as a product)."""
     if x.dtype.kind == "b":
-        if y.ndim:  # True ** False, of numbers, is an answer of torch's
+        if y.ndim:  # torch allows True ** False for numbers
             raise TypeError("not supported for bool")
         return x | ~y
     if y.ndim == 0 and x.dtype.kind in "fcV":
@@ -231,7 +234,7 @@ def pow(x: ndarray, y: ndarray) -> ndarray:
         if by_products is not None:
             return by_products(x)
         if x.dtype.kind == "f" and x.dtype.itemsize > 2 and n % 1 == 0:
-            r = np.power(np.abs(x), y)  # of numbers below 0 NumPy takes 100 times as long
+            r = np.power(np.abs(x), y)  # NumPy takes 100 times as long for numbers below 0
             return np.copysign(r, x) if n % 2 else r
     if x.dtype.kind in "iu" and y.dtype.kind == "i" and (y < 0).any():
         return inverse_power(x, y)
@@ -250,7 +253,7 @@ SIMPLE_POWERS: dict[complex, Callable] = {
 
 
 def inverse_power(x: ndarray, y: ndarray) -> ndarray:
-    """x^y of integers where some y are negative: 1 / x^|y| in whole numbers, 0 but for x = 1 and -1."""
+    """x^y of integers with some y negative: 1 / x^|y| truncated, which is 0 except for x = 1 and -1."""
     if y.ndim == 0 and not y.flags.writeable:  # a Python number, not a tensor
         raise ValueError("Integers to negative integer powers are not allowed: convert them first, x.float()")
     safe = np.power(x, np.maximum(y, 0))
@@ -263,7 +266,7 @@ def square(x: ndarray) -> ndarray:
 
 
 def round(x: ndarray) -> ndarray:
-    """The nearest whole number, halves to the even one; integers stay."""
+    """The nearest integer, halves to even; integers are unchanged."""
     return np.rint(x) if x.dtype.kind in "fV" else x.copy()
 
 
@@ -275,7 +278,7 @@ def sign(x: ndarray) -> ndarray:
         )
     if x.dtype.kind == "b":
         return x.copy()
-    above, below = x > 0, x < 0  # differences of bytes take half the time of those of numbers
+    above, below = x > 0, x < 0  # subtracting bytes takes half the time of subtracting numbers
     return (
         np.subtract(above.view(np.int8), below.view(np.int8)).astype(x.dtype)
         if x.ndim
@@ -288,7 +291,7 @@ def sgn(x: ndarray) -> ndarray:
 
 
 def log1p(x: ndarray) -> ndarray:
-    """log(1 + x); NumPy's of complex numbers loses the digits of small ones."""
+    """log(1 + x); for small complex numbers NumPy's log1p loses digits."""
     if x.dtype.kind != "c":
         return np.log1p(x)
     a, b = x.real, x.imag
@@ -313,12 +316,12 @@ def logaddexp(x: ndarray, y: ndarray) -> ndarray:
     if x.dtype.kind in "iub":
         raise TypeError("not supported for whole numbers; hint: convert them: x.float()")
     if x.dtype.kind == "f" and x.dtype.itemsize > 2:
-        before = hushed()  # where both are the same infinity the difference is nan
+        before = hushed()  # if both are the same infinity, the difference is nan
         try:
             r = np.maximum(x, y) + np.log1p(np.exp(-np.abs(x - y)))
         finally:
             loud(before)
-        return np.logaddexp(x, y) if np.count_nonzero(r != r) else r  # which takes 30 times as long
+        return np.logaddexp(x, y) if np.count_nonzero(r != r) else r  # nextafter takes 30 times as long
     if x.dtype.kind != "c":
         return np.logaddexp(x, y)
     m = np.where(x.real >= y.real, x, y)
@@ -340,13 +343,13 @@ def sigmoid(x: ndarray) -> ndarray:
         loud(before)
 
 
-BLOCK_ELEMENTS = 1 << 15  # compared with zeros at a time: they stay in the cache
+BLOCK_ELEMENTS = 1 << 15  # elements per block: the zeros to compare with stay in the cache
 ZEROS = {np.dtype(t): np.zeros(BLOCK_ELEMENTS, t) for t in (np.float32, np.float64)}
 ZERO = {dtype: zeros[:1].reshape(()) for dtype, zeros in ZEROS.items()}
 
 
 def relu(x: ndarray) -> ndarray:
-    # beside an array NumPy has vectors: a third of the time
+    # NumPy has SIMD loops for an array and a number: a third of the time
     if x.size >= 512 and x.dtype in ZEROS and x.flags.c_contiguous:
         if x.size <= BLOCK_ELEMENTS:
             return np.maximum(x, ZEROS[x.dtype][: x.size].reshape(x.shape))
@@ -356,7 +359,7 @@ def relu(x: ndarray) -> ndarray:
             part = flat[i : i + BLOCK_ELEMENTS]
             np.maximum(part, zeros[: len(part)], out=to[i : i + BLOCK_ELEMENTS])
         return r
-    # to make an array of the number 0 takes as long as 1,000 elements
+    # making an array from the number 0 takes as long as 1,000 elements
     return np.maximum(x, ZERO.get(x.dtype, 0))
 
 
@@ -385,7 +388,7 @@ def addcmul(x: ndarray, y: ndarray, z: ndarray, value: Any = 1) -> ndarray:
         raise TypeError("not supported for bool")
     r = y * z
     if value != 1:
-        r = r * np.asarray(value).astype(x.dtype)  # wraps around as torch's does
+        r = r * np.asarray(value).astype(x.dtype)  # wraps around, as in torch
     return r + x
 
 
@@ -398,7 +401,7 @@ def is_complex(x: ndarray) -> bool:
 
 
 def lerp(x: ndarray, y: ndarray, weight: Any) -> ndarray:
-    """x + w (y - x), from the nearer end for exactness at both."""
+    """x + w (y - x), computed from the nearer end so that both ends are exact."""
     if x.dtype.kind in "iub":
         raise TypeError("not supported for whole numbers; hint: convert them: x.float()")
     way = y - x
@@ -425,7 +428,7 @@ def add_multiple(a: ndarray, b: ndarray, factor: Any) -> None:
 
 
 def elu(x: ndarray, alpha: float = 1.0, scale: float = 1.0, input_scale: float = 1.0) -> ndarray:
-    """The entry's formula without its products by 1: 32 numbers in 4.7 us, not 6.6."""
+    """The entry's formula without its multiplications by 1: 32 numbers in 4.7 us, not 6.6."""
     low, size = np.minimum(x, 0), alpha * scale
     low = np.expm1(low if input_scale == 1 else low * input_scale)
     return where(x > 0, x if scale == 1 else x * scale, low if size == 1 else low * size)
@@ -454,7 +457,7 @@ def scipy_function(name: str) -> Callable:
 
 
 def of_reals(function: Callable) -> Callable:
-    """The function for real numbers: what comes out has the first array's dtype, half types go by single precision."""
+    """The function for real numbers: the result has the first array's dtype; half types are computed in float32."""
 
     def kernel(x: ndarray, *others: ndarray) -> ndarray:
         if x.dtype.kind == "c":

@@ -1,6 +1,7 @@
 """Factors of matrices, or of stacks of matrices (..., m, n), by NumPy or by SciPy's LAPACK.
 
-`info` is LAPACK's code for each matrix: 0, or where the factorization stopped, counted from 1."""
+`info` is LAPACK's code for each matrix: 0 for success, otherwise the 1-based step that failed.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ def lapack(name: str, x: ndarray) -> Callable:
 
 
 def codes(x: ndarray) -> ndarray:
-    """A 0 for each matrix."""
+    """A zero for each matrix."""
     return np.zeros(x.shape[:-2], INT32)
 
 
@@ -35,8 +36,9 @@ def adjoint(x: ndarray) -> ndarray:
 
 @cache
 def notices_failures() -> bool:
-    """Whether NumPy raises LinAlgError. It reads the processor's floating-point flags, which WebAssembly lacks; there a
-    failed matrix is nan."""
+    """True if NumPy raises LinAlgError. NumPy reads the processor's floating-point flags, which WebAssembly lacks;
+    there a failed matrix is nan.
+    """
     try:
         np.linalg.inv(np.zeros((1, 1)))
     except np.linalg.LinAlgError:
@@ -45,7 +47,7 @@ def notices_failures() -> bool:
 
 
 def checked(r: ndarray, *given: ndarray) -> ndarray:
-    """r, the result of NumPy for the given arrays. LinAlgError where NumPy should have raised it."""
+    """r, NumPy's result for the given arrays. Raises LinAlgError if NumPy should have raised it."""
     if not notices_failures() and np.isnan(r).any() and all(np.isfinite(g).all() for g in given):
         raise np.linalg.LinAlgError("Singular matrix")
     return r
@@ -59,10 +61,11 @@ def first_lost(x: ndarray) -> int:
 
 @site
 def linalg_cholesky_ex(x: ndarray) -> tuple[ndarray, ndarray]:
-    """L, lower triangular, with L L^H = x, of which the lower triangle is read; and info."""
+    """L, lower triangular, with L L^H = x (only the lower triangle of x is read); and info."""
     try:
         factor, info = np.linalg.cholesky(x), codes(x)
-    except np.linalg.LinAlgError:  # at least one matrix: its number, and how many steps succeeded
+    # at least one matrix: the index of a failed matrix, and the number of steps that succeeded
+    except np.linalg.LinAlgError:
         potrf, factor, info = lapack("potrf", x), np.tril(x), codes(x)
         for i in np.ndindex(info.shape):
             factor[i], info[i] = potrf(x[i], lower=True, clean=True)
@@ -70,7 +73,7 @@ def linalg_cholesky_ex(x: ndarray) -> tuple[ndarray, ndarray]:
     if lost.any() and not notices_failures():
         for i in map(tuple, np.argwhere(lost.any(-1))):
             info[i] = first_lost(x[i])
-    elif lost.any():  # nan is not positive: OpenBLAS goes on all the same
+    elif lost.any():  # nan is not positive, but OpenBLAS continues
         info[...] = np.where((info == 0) & lost.any(-1), lost.argmax(-1) + 1, info)
     return factor, info
 
@@ -79,7 +82,7 @@ Triangle = Literal["L", "U"]
 
 
 def linalg_eigh(x: ndarray, UPLO: Triangle = "L") -> tuple[ndarray, ndarray]:
-    """Eigenvalues, rising, and eigenvectors as columns, of a Hermitian matrix of which one triangle is read."""
+    """Eigenvalues in ascending order, and eigenvectors as columns, of a Hermitian matrix; only one triangle is read."""
     if not x.size:
         return np.zeros(x.shape[:-1], x.real.dtype), x.copy()
     with converging("linalg.eigh"):
@@ -95,7 +98,7 @@ def linalg_eigvalsh(x: ndarray, UPLO: Triangle = "L") -> ndarray:
 
 
 def linalg_eig(x: ndarray) -> tuple[ndarray, ndarray]:
-    """Eigenvalues and eigenvectors as columns; complex, also of a real matrix."""
+    """Eigenvalues and eigenvectors as columns; complex even for a real matrix."""
     kind = np.result_type(x.dtype, np.complex64)
     if not x.size:
         return np.zeros(x.shape[:-1], kind), x.astype(kind)
@@ -137,7 +140,7 @@ class converging:
 
 
 def check_singular(x: ndarray) -> None:
-    """LinAlgError for what a singular value decomposition would never end on."""
+    """LinAlgError for matrices on which a singular value decomposition would not converge."""
     if not np.isfinite(x).all():
         raise LinAlgError(
             "linalg.svd: The algorithm failed to converge because the input matrix contained non-finite values."
@@ -145,7 +148,7 @@ def check_singular(x: ndarray) -> None:
 
 
 def linalg_svd(x: ndarray, full_matrices: bool = True) -> tuple[ndarray, ndarray, ndarray]:
-    """U, S, Vh with U diag(S) Vh = x, the singular values falling; U and Vh square if `full_matrices`."""
+    """U, S, Vh with U diag(S) Vh = x, singular values in descending order; U and Vh are square if `full_matrices`."""
     *batch, m, n = x.shape
     k = min(m, n)
     if not x.size:
@@ -169,7 +172,7 @@ def linalg_svdvals(x: ndarray) -> ndarray:
 
 
 def linalg_qr(x: ndarray, mode: str = "reduced") -> tuple[ndarray, ndarray]:
-    """Q, of orthonormal columns, and R, upper triangular, with Q R = x; for mode 'r' no Q."""
+    """Q with orthonormal columns and R upper triangular, Q R = x; no Q in mode 'r'."""
     if mode == "r":
         r: Any = np.linalg.qr(x, "r")
         return np.zeros(0, x.dtype), r
@@ -177,7 +180,7 @@ def linalg_qr(x: ndarray, mode: str = "reduced") -> tuple[ndarray, ndarray]:
 
 
 def geqrf(x: ndarray) -> tuple[ndarray, ndarray]:
-    """R above the diagonal, below it the vectors of Householder's reflections; and their factors tau."""
+    """R above the diagonal, the Householder vectors below it; and their factors tau."""
     h, tau = np.linalg.qr(x, "raw")
     return h.mT, tau
 
@@ -194,7 +197,7 @@ def reflected(x: ndarray, tau: ndarray) -> ndarray:
 
 
 def lu_core(x: ndarray) -> tuple[ndarray, ndarray, ndarray]:
-    """L below the diagonal, where it is 1, and U above; the rows exchanged, counted from 1; info."""
+    """L below the diagonal (with a diagonal of ones) and U above; the exchanged rows, counted from 1; info."""
     getrf, factor, info = lapack("getrf", x), x.copy(), codes(x)
     pivots = np.zeros((*info.shape, min(x.shape[-2:])), INT32)
     if x.size:
@@ -220,7 +223,7 @@ def order_of(pivots: ndarray, n: int) -> ndarray:
 
 
 def ldl(x: ndarray, hermitian: bool) -> tuple[ndarray, ndarray, ndarray]:
-    """L and D, packed as LAPACK does; the rows exchanged, negative for 2 x 2 blocks; info."""
+    """L and D, packed as LAPACK does; the exchanged rows, negative for 2 x 2 blocks; info."""
     factorize = lapack("hetrf" if hermitian and x.dtype.kind == "c" else "sytrf", x)
     factor, info = x.copy(), codes(x)
     pivots = np.zeros(x.shape[:-1], INT32)

@@ -9,13 +9,15 @@ from numpy import conj, ndarray
 
 from rushlight.base.dependencies import scipy_part
 
-# SciPy's word for a division by n^power of a transform that it would leave as it is (True) or divide by n (False).
+# SciPy's name for the normalization: True if the unnormalized transform is divided by n^power, False if SciPy's default
+# already divides by n.
 NORM = {True: {0: "backward", 0.5: "ortho", 1: "forward"}, False: {0: "forward", 0.5: "ortho", 1: "backward"}}
 
 
 def fft_of(x: ndarray) -> Any:
-    """SciPy's module, imported when first used, or NumPy's. TypeError for half types: transforms of them would mean
-    little."""
+    """SciPy's module, imported on first use, or NumPy's. TypeError for half types, whose transforms would be too
+    inexact.
+    """
     if x.dtype.kind == "V" or x.dtype.itemsize == 2:
         name = "Half" if x.dtype.kind == "f" else "BFloat16"
         raise TypeError(f"Unsupported dtype {name}; hint: convert to single precision: x.float()")

@@ -1,4 +1,5 @@
-"""float16 and bfloat16 to float32 and back, and what works element by element by way of float32, as in torch."""
+"""Conversions between float16 or bfloat16 and float32, and elementwise kernels that compute in float32, as torch does.
+"""
 
 from __future__ import annotations
 
@@ -12,12 +13,12 @@ from rushlight.base.faster import site
 from rushlight.base.memory_format import room_like
 
 FLOAT, HALF = np.dtype(np.float32), np.dtype(np.float16)
-# what depends on the dtype's own steps or ends, or is done on bits
+# ops that depend on the dtype's spacing or limits, or work on bits
 APART = {"nextafter", "nan_to_num", "abs", "where"}
 
 
 def is_half(a: Any) -> bool:
-    """An object that only looks like an array (base/placeholder.py) may come, too: its conversion raises the error."""
+    """x may also be a Placeholder (base/placeholder.py): its conversion raises the error."""
     d = getattr(a, "dtype", None)
     return d is HALF or (d is not None and d.kind == "V")
 
@@ -33,13 +34,14 @@ def converted(x: ndarray, dtype: np.dtype) -> ndarray:
 
 
 def single(x: ndarray) -> ndarray:
-    """In float32, if it is of half precision; else as it is."""
+    """x in float32 if it has half precision; else unchanged."""
     return converted(x, FLOAT) if is_half(x) else x
 
 
 def singly(name: str, kernel: Callable, args: tuple) -> Any:
-    """The kernel of an op that works element by element, in float32; its result, if that is float32, in the half
-    precision of the arguments."""
+    """An elementwise kernel that computes in float32; a float32 result is rounded to the half precision of the
+    arguments.
+    """
     dtypes = {a.dtype for a in args if is_half(a)}
     if len(dtypes) != 1 or name in APART:
         return kernel(*args)
@@ -50,8 +52,9 @@ def singly(name: str, kernel: Callable, args: tuple) -> Any:
 
 
 def in_single(name: str, kernel: Callable, place: int = 0) -> Callable:
-    """The kernel of an elementwise op of several steps, or its rule, which takes 16-bit floats to float32 and rounds
-    the result once, as torch does. `place`: that of an argument which has the dtype of the result."""
+    """An elementwise kernel of several steps, or its rule, that converts 16-bit floats to float32 and rounds the result
+    once, as torch does. `place`: the index of the argument whose dtype the result has.
+    """
     if name in APART:
         return kernel
 

@@ -17,8 +17,8 @@ NAMES = {2: ("height", "width"), 3: ("time", "height", "width")}
 
 
 def check_windows(size: Ints, kernel: Ints, out: Ints) -> None:
-    """RuntimeError where the windows do not fit."""
-    room = 1 if len(size) == 3 else 0  # an element must be left over, in torch's 3d
+    """RuntimeError if the windows do not fit."""
+    room = 1 if len(size) == 3 else 0  # torch's 3d version needs one element to spare
     for name, n, k, o in zip(NAMES[len(size)], size, kernel, out):
         if o + k - 1 > n - room:
             raise RuntimeError(
@@ -28,10 +28,11 @@ def check_windows(size: Ints, kernel: Ints, out: Ints) -> None:
 
 
 def fractional_max_pool(x: ndarray, samples: ndarray, kernel: Ints, out: Ints) -> tuple[ndarray, ndarray]:
-    """The maximum of each window, and where it stands in its plane, flat.
+    """The maximum of each window, and its flat position in the plane.
 
-    x (N, C, *size), samples (N, C, dimensions) uniform in [0, 1) -> values and int64 indices (N, C, *out). Of equal
-    elements the first is taken, of several NaN the last. RuntimeError where the windows do not fit."""
+    x (N, C, *size), samples (N, C, dimensions) uniform in [0, 1) -> values and int64 indices (N, C, *out). Among equal
+    elements the first counts, among NaN the last. RuntimeError if the windows do not fit.
+    """
     size = x.shape[2:]
     check_windows(size, kernel, out)
     planes = x.reshape(x.shape[0] * x.shape[1], prod(size))
@@ -45,7 +46,7 @@ def fractional_max_pool(x: ndarray, samples: ndarray, kernel: Ints, out: Ints) -
 
 
 def window_starts(u: ndarray, size: int, kernel: int, out: int) -> ndarray:
-    """Where the windows begin (P, out): floor((i + u) alpha) - floor(u alpha), the last one at the end."""
+    """The starts of the windows (P, out): floor((i + u) alpha) - floor(u alpha), the last one at the end."""
     r = np.empty((len(u), out), np.int64)
     if out > 1:
         alpha = u.dtype.type(size - kernel) / u.dtype.type(out - 1)

@@ -15,7 +15,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy import ndarray
 
-(ABOVE, BELOW, (FAR, MINUS_HALF, HALF, ONE, TWO, BELL)) = (  # 0-d arrays: as operands faster than numbers
+(ABOVE, BELOW, (FAR, MINUS_HALF, HALF, ONE, TWO, BELL)) = (  # 0-d arrays are faster operands than numbers
     [np.array(c, np.float32) for c in numbers]
     for numbers in (
         (0.004153184245125227, 0.040880884058504485, 0.1839685127879024, 0.43928273702254306, 0.5000000031459944),
@@ -23,12 +23,12 @@ from numpy import ndarray
         (20.0, -0.5, 0.5, 1.0, 2.0, 0.3989422804014327),
     )
 )
-OVERFLOWS = 1e6  # from here on t^5 may
-BLOCK_ELEMENTS = 1 << 14  # computed at a time: all steps of the formula stay in the cache
+OVERFLOWS = 1e6  # for larger t, t^5 may overflow
+BLOCK_ELEMENTS = 1 << 14  # elements per block: all steps of the formula stay in the cache
 
 
 def by_blocks(fill: Callable[[ndarray, ndarray], None]) -> Callable[[ndarray], ndarray]:
-    """A function of float32 arrays, or of what is narrower, that computes block by block, in the order of memory."""
+    """A function of float32 or narrower arrays that computes block by block, in memory order."""
 
     def run(x: ndarray) -> ndarray:
         if not x.flags.c_contiguous:
@@ -46,7 +46,7 @@ def by_blocks(fill: Callable[[ndarray, ndarray], None]) -> Callable[[ndarray], n
 
 
 def horner(coefficients: list[ndarray], t: ndarray) -> ndarray:
-    """The polynomial with these coefficients, the highest power's first."""
+    """The polynomial with these coefficients, highest power first."""
     r = t * coefficients[0]
     for c in coefficients[1:-1]:
         r += c
@@ -56,7 +56,7 @@ def horner(coefficients: list[ndarray], t: ndarray) -> ndarray:
 
 
 def tail(x: ndarray) -> tuple[ndarray, ndarray, ndarray]:
-    """t = |x|, large ones brought to 20; exp(-t^2 / 2), then 0; the probability that a normal number is below -t."""
+    """(t, exp(-t^2 / 2), P(normal < -t)) with t = |x|. Large t become 20, where the exponential is 0 in float32."""
     t = np.abs(x)
     if not t.max() < OVERFLOWS:
         np.minimum(t, FAR, out=t)

@@ -1,7 +1,8 @@
 """Sampling images at points: the positions of points, the elements near each, and weighted sums of the elements.
 
-Points x (N, P, n) come with the last dimension of the image first: (x, y) or (x, y, z), -1 to 1 from edge to edge, or
-between the centres of the corner elements if `align`. A point has K taps, numbered with x fastest."""
+Points x (N, P, n) have the image's last dimension first: (x, y) or (x, y, z), -1 to 1 from edge to edge, or between the
+centres of the corner elements if `align`. A point has K taps, numbered with x fastest.
+"""
 
 from __future__ import annotations
 
@@ -14,18 +15,20 @@ from rushlight.base.faster import site
 from rushlight.base.intp import as_intp
 
 Ints = tuple[int, ...]
-# Of all taps and channels, up to which one call of NumPy serves all images
+# elements of all taps and channels up to which one NumPy call serves all images
 AT_ONCE_ELEMENTS = 1 << 12
 OFFSETS = {"nearest": (0,), "bilinear": (0, 1), "bicubic": (-1, 0, 1, 2)}
 
 
 def grid_position(x: ndarray, size: Ints, padding: str, align: bool) -> ndarray:
-    """Points in elements: 0 is the centre of the first. `padding` brings those outside in; 'zeros' does not."""
+    """Positions in elements: 0 is the centre of the first. `padding` moves positions outside into the image, except
+    'zeros'.
+    """
     return plainly(x, size, align)[1] if padding == "zeros" else placed(x, size, padding, align)[0]
 
 
 def grid_slope(x: ndarray, size: Ints, padding: str, align: bool) -> ndarray:
-    """The derivative of `grid_position`: constant, but for its sign, and 0 where a point was brought to the edge."""
+    """The derivative of `grid_position`: constant up to its sign, and 0 for points that were moved to the edge."""
     return (
         np.broadcast_to(plainly(x, size, align)[0], x.shape)
         if padding == "zeros"
@@ -35,14 +38,14 @@ def grid_slope(x: ndarray, size: Ints, padding: str, align: bool) -> ndarray:
 
 @lru_cache(maxsize=64)
 def slopes(size: Ints, align: bool, dtype: np.dtype) -> ndarray:
-    """Elements that a point moves on by when it moves by 1; shared, so not to be written to."""
+    """The number of elements by which a position moves when its point moves by 1; shared, so read-only."""
     r = np.array([n - 1 if align else n for n in size], dtype) * dtype.type(0.5)
     r.flags.writeable = False
     return r
 
 
 def plainly(x: ndarray, size: Ints, align: bool) -> tuple[ndarray, ndarray]:
-    """Slopes and positions where no point is brought in."""
+    """Slopes and positions without padding."""
     slope = slopes(size, align, x.dtype)
     position = moved(x, slope)
     return slope, position if align else np.subtract(position, x.dtype.type(0.5), out=position)
@@ -55,7 +58,7 @@ def moved(x: ndarray, slope: ndarray) -> ndarray:
 
 
 def placed(x: ndarray, size: Ints, padding: str, align: bool) -> tuple[ndarray, ndarray]:
-    """Positions and their slopes where points are brought in, coordinate by coordinate."""
+    """Positions and their slopes with padding, one coordinate at a time."""
     x, sizes = np.ascontiguousarray(np.moveaxis(x, -1, 0)), np.array(size, x.dtype)[:, None, None]
     slope, half = slopes(size, align, x.dtype)[:, None, None], x.dtype.type(0.5)
     position = (x + x.dtype.type(1)) * slope - (0 if align else half)
@@ -69,12 +72,12 @@ def placed(x: ndarray, size: Ints, padding: str, align: bool) -> tuple[ndarray, 
 
 
 def clipped(position: ndarray, sizes: ndarray) -> ndarray:
-    """Positions brought to the nearest edge; nan becomes 0, as in torch."""
+    """Positions clamped to the image; nan becomes 0, as in torch."""
     return np.where(position > 0, np.where(position < sizes - 1, position, sizes - 1), 0).astype(position.dtype)
 
 
 def reflected(position: ndarray, sizes: ndarray, align: bool) -> tuple[ndarray, ndarray]:
-    """Positions thrown back at the edges until they are inside, and the sign of their slope."""
+    """Positions reflected at the edges until they are inside, and the sign of their slope."""
     low, span = (0, sizes - 1) if align else (-0.5, sizes)
     far = position - position.dtype.type(low)
     sign = np.where(far < 0, -1, 1)
@@ -86,8 +89,9 @@ def reflected(position: ndarray, sizes: ndarray, align: bool) -> tuple[ndarray, 
 
 
 def grid_taps(x: ndarray, size: Ints, mode: str, padding: str, align: bool) -> tuple[ndarray, ndarray, ndarray]:
-    """Of positions x (N, P, n): how far each is past its tap 0 (N, P, n), where its taps stand in the flat image (N, K,
-    P) int64, and 1 for those inside it, else 0 (N, K, P)."""
+    """For positions x (N, P, n): the distance from tap 0 (N, P, n), the flat indices of the taps (N, K, P) int64, and 1
+    for taps inside the image, else 0 (N, K, P).
+    """
     low = np.rint(x) if mode == "nearest" else np.floor(x)
     batch, points, _ = x.shape
     lengths = np.array(size, x.dtype)[:, None, None]
@@ -119,8 +123,9 @@ def bilinear(x: ndarray, inside: ndarray) -> ndarray:
 
 
 def flat_places(at: ndarray, channels: int, size: int) -> ndarray | None:
-    """Where taps stand in all images together, (N, C, K, P), if they are few: three calls of NumPy, not as many for
-    each."""
+    """The flat indices of taps in the whole batch, (N, C, K, P), if there are few: three NumPy calls instead of three
+    per image.
+    """
     if at.size * channels > AT_ONCE_ELEMENTS:
         return None
     return at[:, None] + (np.arange(len(at) * channels) * size).reshape(len(at), channels, 1, 1)

@@ -1,4 +1,4 @@
-"""Counting, on arrays: bins are half open, [a, b), but for the last."""
+"""Counting on arrays: bins are half open, [a, b), except the last."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rushlight.base.intp import as_int64, as_intp
 
 
 def counts_between(x: ndarray, edges: list[ndarray], weight: ndarray | None) -> ndarray:
-    """How many of the points x (n, d) lie in each box between the edges of d dimensions, or what they weigh."""
+    """The number, or total weight, of the points x (n, d) in each box between the edges of d dimensions."""
     shape = tuple(len(e) - 1 for e in edges)
     inside, place = np.ones(len(x), bool), np.zeros(len(x), np.int64)
     for column, e, n in zip(x.T, edges, shape):
@@ -22,14 +22,14 @@ def counts_between(x: ndarray, edges: list[ndarray], weight: ndarray | None) -> 
     return counts.reshape(shape).astype(x.dtype)
 
 
-# Least elements, and bins below which, the bin of each element is computed, not searched
+# least number of elements, and most bins, for computing bins instead of searching
 COMPUTED_MIN_ELEMENTS, COMPUTED_MAX_BINS = 1 << 10, 1 << 18
 
 
 def bins_of(x: ndarray, edges: ndarray) -> ndarray:
-    """The bin of each number that lies between the ends; of the others any number, or -1. Bins of one width are
-    computed, and one left or right of that taken if the edges say so: 100,000 numbers in 100 bins in 1 ms, searched for
-    4."""
+    """The bin of each number between the ends; any value, or -1, for numbers outside. Bins of equal width are computed,
+    then moved left or right by one if the edges require it: 100,000 numbers in 100 bins take 1 ms, a search 4.
+    """
     last, first = len(edges) - 2, edges[0]
     width = (float(edges[-1]) - float(first)) / (last + 1)
     if x.size < COMPUTED_MIN_ELEMENTS or last >= COMPUTED_MAX_BINS or not even(edges, width):
@@ -43,7 +43,7 @@ def bins_of(x: ndarray, edges: ndarray) -> ndarray:
 
 
 def even(edges: ndarray, width: float) -> bool:
-    """Whether each edge is within a quarter of a bin of where it would be if all bins were of one width."""
+    """True if each edge is within a quarter of a bin of its position in equal bins."""
     if not 1e-30 < width < 1e30:
         return False
     away = edges - (float(edges[0]) + width * np.arange(len(edges)))
@@ -51,14 +51,14 @@ def even(edges: ndarray, width: float) -> bool:
 
 
 def counts_in_range(x: ndarray, bins: int, low: float, high: float) -> ndarray:
-    """How many numbers lie in each of `bins` equal parts of [low, high]."""
+    """The number of elements in each of `bins` equal parts of [low, high]."""
     x = x[(x >= low) & (x <= high)]
     place = ((x - x.dtype.type(low)) * x.dtype.type(bins) / x.dtype.type(high - low)).astype(np.int64)
     return np.bincount(as_intp(np.minimum(place, bins - 1)), minlength=bins).astype(x.dtype)
 
 
 def bincount(x: ndarray, weights: ndarray | None, minlength: int) -> ndarray:
-    """How often each of 0, 1, ... stands in x, or what it weighs there."""
+    """How often each of 0, 1, ... occurs in x, or the total weight of its occurrences."""
     if weights is None:
         return as_int64(np.bincount(as_intp(x), minlength=minlength))
     kind = np.float32 if weights.dtype == np.float32 else np.float64
@@ -69,7 +69,7 @@ xor_reduce: Any = np.bitwise_xor.reduce
 
 
 def hashed(x: ndarray, dims: tuple | None, keepdim: bool) -> ndarray:
-    """The exclusive or of the elements' 64 bits: those of int64 or of double precision."""
+    """The exclusive or of the elements' 64 bits, as int64 or float64."""
     wide = np.int64 if x.dtype.kind in "iub" else np.float64
     bits = np.asarray(x.astype(wide)).view(np.uint64)
     return xor_reduce(bits, dims, keepdims=keepdim)

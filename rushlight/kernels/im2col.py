@@ -1,10 +1,10 @@
 """Windows that slide over the last, spatial dimensions: their number, copies of windows, sums of windows, unfold and
 fold.
 
-Everything here rests on one fact. Tap k of window o sits at input position `o * stride - padding + k * dilation`, so
-one tap over all windows is a strided slice of the input, and the windows for which it falls outside the input (on
-padding) are a prefix and a suffix. So nothing is ever padded: a tap is a pair of slices, and what they leave out is
-padding."""
+Tap k of window o sits at input position `o * stride - padding + k * dilation`, so one tap over all windows is a strided
+slice of the input, and the windows for which it falls outside the input (on padding) are a prefix and a suffix. So no
+array is padded: a tap is a pair of slices, and positions outside the slices are padding.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def reach(size: int, kernel: int, stride: int, padding: int, dilation: int, out:
     met = []
     for k in range(kernel):
         offset = k * dilation - padding
-        first = max(0, -(offset // stride))  # the first window with tap k at 0 or later
+        first = max(0, -(offset // stride))  # the first window whose tap k is at 0 or later
         last = min(out - 1, (size - 1 - offset) // stride)
         if first <= last:
             start = first * stride + offset
@@ -57,7 +57,8 @@ def taps(size: Ints, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, 
 def window_count(size: int, kernel: int, stride: int, padding: int, dilation: int, ceil: bool = False) -> int:
     """(size + 2 padding - dilation (kernel - 1) - 1) / stride + 1, rounded down, or up if `ceil`; may be 0 or less.
 
-    Rounded up, the last window must begin inside the input or the left padding (torch's rule)."""
+    Rounded up, the last window must start inside the input or the left padding (torch's rule).
+    """
     room = size + 2 * padding - dilation * (kernel - 1) - 1
     count = (room + (stride - 1 if ceil else 0)) // stride + 1
     return count - 1 if ceil and (count - 1) * stride >= size + padding else count
@@ -68,12 +69,12 @@ def window_counts(size: Ints, kernel: Ints, stride: Ints, padding: Ints, dilatio
 
 
 def in_3d(numbers: Ints, fill: int) -> Ints:
-    """One number for each of three spatial dimensions; missing dimensions come first and get `fill`."""
+    """One number for each of three spatial dimensions; missing leading dimensions get `fill`."""
     return (fill,) * (3 - len(numbers)) + tuple(numbers)
 
 
 def valid_windows(size: int, kernel: int, stride: int, padding: int, dilation: int, out: int) -> list[slice]:
-    """Each window's elements that are not padding, in one dimension."""
+    """Slices of each window without padding, in one dimension."""
     windows = []
     for start in range(-padding, out * stride - padding, stride):
         first = start if start >= 0 else start % dilation
@@ -82,15 +83,15 @@ def valid_windows(size: int, kernel: int, stride: int, padding: int, dilation: i
 
 
 def adaptive_windows(size: int, out: int) -> list[slice]:
-    """The elements of each of `out` nearly equal parts, in one dimension."""
+    """Slices of each of `out` nearly equal parts, in one dimension."""
     return [slice(p * size // out, -(-(p + 1) * size // out)) for p in range(out)]
 
 
 def copy_windows(x: ndarray, columns: ndarray, stride: Ints, padding: Ints, dilation: Ints) -> None:
-    """columns (..., *kernel, *out) = the windows of x (..., *size). What lies on padding is left as it is."""
+    """columns (..., *kernel, *out) = the windows of x (..., *size). Elements on padding are left unchanged."""
     n = len(stride)
     size, kernel, out = x.shape[-n:], columns.shape[-2 * n : -n], columns.shape[-n:]
-    # 1 to 5 times as fast as tap by tap
+    # 1 to 5 times as fast as one tap at a time
     if all(map(inside, size, kernel, stride, padding, dilation, out)):
         whole: Any = (..., *[slice(-p, None) for p in padding])
         columns[...] = all_windows(x[whole], kernel, out, stride, dilation)
@@ -100,12 +101,12 @@ def copy_windows(x: ndarray, columns: ndarray, stride: Ints, padding: Ints, dila
 
 
 def inside(size: int, kernel: int, stride: int, padding: int, dilation: int, out: int) -> bool:
-    """All windows lie in the input, in one dimension."""
+    """True if all windows are inside the input, in one dimension."""
     return padding <= 0 and (out - 1) * stride + (kernel - 1) * dilation - padding < size
 
 
 def all_windows(x: ndarray, kernel: Ints, out: Ints, stride: Ints, dilation: Ints) -> ndarray:
-    """The windows of x (..., *size) as a view (..., *kernel, *out) of overlapping memory, not to be written to."""
+    """The windows of x (..., *size) as a view (..., *kernel, *out) of overlapping memory; read-only."""
     n = len(stride)
     steps = x.strides[-n:]
     strides = [*x.strides[:-n], *map(mul, steps, dilation), *map(mul, steps, stride)]
@@ -113,7 +114,9 @@ def all_windows(x: ndarray, kernel: Ints, out: Ints, stride: Ints, dilation: Int
 
 
 def add_windows(x: ndarray, columns: ndarray, stride: Ints, padding: Ints, dilation: Ints) -> None:
-    """x (..., *size) += columns (..., *kernel, *out), each at the place it came from: `copy_windows` transposed."""
+    """x (..., *size) += columns (..., *kernel, *out), each element at its source position: the transpose of
+    `copy_windows`.
+    """
     n = len(stride)
     kernel, out = columns.shape[-2 * n : -n], columns.shape[-n:]
     for tap in taps(x.shape[-n:], kernel, stride, padding, dilation, out):
@@ -122,12 +125,12 @@ def add_windows(x: ndarray, columns: ndarray, stride: Ints, padding: Ints, dilat
 
 
 def wide_dtype(dtype: np.dtype) -> np.dtype:
-    """What to compute in: float32 for float16 and bfloat16 (kind V), all others in their own."""
+    """The dtype to compute in: float32 for float16 and bfloat16 (kind V), otherwise the array's own."""
     return np.dtype(np.float32) if dtype.itemsize == 2 and dtype.kind in "fV" else dtype
 
 
 def check_windows(op: str, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints) -> None:
-    """Kernel, stride and dilation are positive, padding is not negative."""
+    """RuntimeError unless kernel, stride and dilation are positive and padding is not negative."""
     facts = {"kernel_size": (kernel, 1), "stride": (stride, 1), "padding": (padding, 0), "dilation": (dilation, 1)}
     for name, (values, least) in facts.items():
         if len(values) != len(kernel):
@@ -144,7 +147,7 @@ def unfold(x: ndarray, kernel: Ints, dilation: Ints, padding: Ints, stride: Ints
     """Windows as columns: out[n, (c, i, j), (p, q)] = x[n, c, p s - pad + i d, q s - pad + j d], 0 on padding.
 
     x (N, C, H, W) -> (N, C kh kw, L), the L windows in row-major order; any dtype; any number of spatial dimensions, of
-    which torch has two. `fold` is its derivative. RuntimeError where no window fits.
+    which torch has two. `fold` is its derivative. RuntimeError if no window fits.
 
         >>> unfold(np.arange(9.0).reshape(1, 1, 3, 3), (2, 2), (1, 1), (0, 0), (1, 1))[0, :, 0].tolist()
         [0.0, 1.0, 3.0, 4.0]
@@ -164,10 +167,10 @@ def unfold(x: ndarray, kernel: Ints, dilation: Ints, padding: Ints, stride: Ints
 
 
 def fold(columns: ndarray, output_size: Ints, kernel: Ints, dilation: Ints, padding: Ints, stride: Ints) -> ndarray:
-    """The windows added up where they overlap: out[n, c, h, w] = sum of the columns that `unfold` copies from there.
+    """The windows added up at their positions: out[n, c, h, w] = sum of the columns that `unfold` copies from there.
 
-    columns (N, C kh kw, L) -> (N, C, *output_size); any dtype. `unfold` is its derivative. RuntimeError where the rows
-    are no multiple of the kernel's size, or L is not the number of windows in `output_size`.
+    columns (N, C kh kw, L) -> (N, C, *output_size); any dtype. `unfold` is its derivative. RuntimeError if the rows are
+    no multiple of the kernel's size, or L is not the number of windows in `output_size`.
 
         >>> fold(np.ones((1, 4, 4)), (3, 3), (2, 2), (1, 1), (0, 0), (1, 1))[0, 0].tolist()
         [[1.0, 2.0, 1.0], [2.0, 4.0, 2.0], [1.0, 2.0, 1.0]]
@@ -196,7 +199,7 @@ def check_indices(op: str, indices: ndarray, size: Ints) -> None:
     volume = prod(size)
     if indices.dtype != np.int64:
         raise IndexError(f"{op}: indices should be int64, but got {indices.dtype}; convert with .long()")
-    # a negative one is huge as unsigned
+    # as unsigned, a negative number is huge
     if indices.size and indices.view(np.uint64).max() >= volume:
         raise IndexError(
             f"{op}: indices from {indices.min()} to {indices.max()}, but a plane of size {tuple(size)} has the places "

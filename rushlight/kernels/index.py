@@ -1,4 +1,4 @@
-"""Reading and writing at positions given by tensors."""
+"""Reading and writing at positions given by index tensors."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from rushlight.kernels.ufunc_at import check_index, land, land_slices, line_of, 
 
 
 def merged(key: tuple, indices: Sequence[ndarray]) -> tuple:
-    """The key with its index arrays put back in the places marked None-of-its-own (`HERE`)."""
+    """The key with its index arrays inserted at the `HERE` marks."""
     rest = iter(indices)
     return tuple(next(rest) if part is HERE else part for part in key)
 
@@ -29,7 +29,7 @@ MASK = np.dtype(bool)
 
 
 class Here:
-    """Marks in a key where an index tensor goes."""
+    """Marks in a key the position of an index tensor."""
 
     def __repr__(self) -> str:
         return "<tensor>"
@@ -39,7 +39,9 @@ HERE = Here()
 
 
 def mask_alone(shape: tuple, place: tuple) -> ndarray | None:
-    """The numbers of the elements, or rows, at which a mask is true that is all of a key; None for other keys."""
+    """The flat indices of the elements, or rows, that a mask selects, if the mask is the whole key; None for other
+    keys.
+    """
     mask, *rest = place
     fits = mask.__class__ is ndarray and mask.dtype == bool and mask.ndim and rest in ([], [Ellipsis])
     return (
@@ -48,13 +50,14 @@ def mask_alone(shape: tuple, place: tuple) -> ndarray | None:
 
 
 def rows_of(x: ndarray, dims: int) -> ndarray:
-    """The first dimensions as one."""
+    """x with its first `dims` dimensions merged."""
     return x.reshape(prod(x.shape[:dims]), *x.shape[dims:])
 
 
 def nonzero(x: ndarray) -> tuple[ndarray, ...]:
-    """np.nonzero by a flat search, since NumPy looks up the place of every element: 51,200 of a matrix in 0.2 ms, not
-    1.9."""
+    """np.nonzero by a flat search: NumPy's own computes the coordinates of every element. 51,200 of a matrix take 0.2
+    ms, not 1.9.
+    """
     if x.ndim < 2 or x.size < FLAT_MASK_ELEMENTS:
         return np.nonzero(x if x.ndim else x.reshape(1))[: x.ndim or 1]
     left, found = np.flatnonzero(x if x.dtype == bool else x != 0), []
@@ -66,16 +69,16 @@ def nonzero(x: ndarray) -> tuple[ndarray, ...]:
 
 
 def index(x: ndarray, tensors: Sequence[ndarray], key: tuple) -> ndarray:
-    """x[key], with index arrays in it: always a copy."""
+    """x[key] for a key with index arrays: always a copy."""
     place = merged(key, tensors)
     if x.flags.c_contiguous and (at := mask_alone(x.shape, place)) is not None:
-        return rows_of(x, place[0].ndim).take(at, 0)  # 51,200 numbers in 0.08 ms, x[mask] in 0.9
+        return rows_of(x, place[0].ndim).take(at, 0)  # 51,200 numbers in 0.08 ms; x[mask] takes 0.9
     *before, last = place[:-1] if place[-1] is Ellipsis and len(place) > 1 else place
     at_end = len(before) == 1 and before[0] is Ellipsis
     dim = x.ndim - 1 if at_end else len(before) if all_of(before) else 0
-    rows = not before and x.ndim > 1  # 8,000 of 1,000 x 4: 11 us, by x[last] 220
+    rows = not before and x.ndim > 1  # 8,000 of 1,000 x 4: 11 us; x[last] takes 220
     if (dim or rows) and last.__class__ is ndarray and last.dtype.kind in "iu":
-        # in C order, in 0.6 of the time of x[:, last], which is not
+        # contiguous, and takes 0.6 of the time of x[:, last], whose result is not contiguous
         r = taken(x, last, dim)
     else:
         r = plain(x[place])
@@ -85,7 +88,7 @@ def index(x: ndarray, tensors: Sequence[ndarray], key: tuple) -> ndarray:
 
 
 def check_empty_masks(shape: tuple, place: tuple) -> None:
-    """IndexError, in NumPy's words, for a mask without elements whose shape does not fit: NumPy takes it."""
+    """IndexError, in NumPy's words, for an empty mask whose shape does not match: NumPy accepts it."""
     axis = 0
     for part in place:
         if part is None or part is Ellipsis:
@@ -103,7 +106,9 @@ def check_empty_masks(shape: tuple, place: tuple) -> None:
 
 
 def in_order_of(r: ndarray, x: ndarray, place: tuple) -> ndarray:
-    """r = x[place] as torch lays it out: in the order of x's dimensions that are not indexed, then of the indices."""
+    """r = x[place] in torch's memory order: x's dimensions that are not indexed, in x's order, then the index
+    dimensions.
+    """
     if not builtins_all(part.__class__ is not ndarray or part.ndim for part in place):
         return r  # x[True]: a mask without dimensions indexes no dimension of x
     at = next((i for i, part in enumerate(place) if part is Ellipsis), len(place))
@@ -116,7 +121,7 @@ def in_order_of(r: ndarray, x: ndarray, place: tuple) -> ndarray:
         return r
     own, indices = x.strides, np.broadcast_arrays(*[part for part in parts if part.__class__ is ndarray])
     dims, n = [d for d, part in enumerate(parts) if part.__class__ is ndarray], indices[0].ndim
-    before = dims[0] if dims[-1] - dims[0] == len(dims) - 1 else 0  # apart, indices come first
+    before = dims[0] if dims[-1] - dims[0] == len(dims) - 1 else 0  # separated index arrays put their dimensions first
     kept = [own[d] for d in range(x.ndim) if d not in dims]
     after = len(kept) - before
     operands = [
@@ -127,26 +132,27 @@ def in_order_of(r: ndarray, x: ndarray, place: tuple) -> ndarray:
 
 
 def all_of(key: Sequence) -> bool:
-    """Whether a key, or its beginning, takes dimensions whole."""
+    """True if a key, or its beginning, consists of full slices."""
     return builtins_all(part.__class__ is slice and part == slice(None) for part in key)
 
 
 def index_add_zeros(g: ndarray, tensors: Sequence[ndarray], key: tuple, shape: tuple) -> ndarray:
-    """Zeros of `shape`, g added at `key`: what index undoes; a position that stands twice gets both."""
+    """Zeros of `shape` with g added at `key`: the transpose of `index`. A position that occurs twice gets both values.
+    """
     r = np.zeros(shape, g.dtype)
     place = merged(key, tensors)
     at = mask_alone(shape, place)
     if at is not None:
         rows_of(r, place[0].ndim)[at] = g
     elif builtins_all(getattr(p, "dtype", np.dtype(bool)).kind == "b" for p in place if isinstance(p, ndarray)):
-        r[place] = g  # masks name no place twice
+        r[place] = g  # masks never repeat a position
     else:
         add_to(r, place, g)
     return r
 
 
 def add_to(r: ndarray, place: tuple, g: ndarray) -> None:
-    """r[place] += g, and a position that stands twice gets both."""
+    """r[place] += g; a position that occurs twice gets both values."""
     place = place[:-1] if place[-1] is Ellipsis else place
     k, end = whole_dims(place), len(place)
     if k == end or not integers(place[k:]) or not r.flags.c_contiguous:
@@ -159,17 +165,17 @@ def add_to(r: ndarray, place: tuple, g: ndarray) -> None:
 
 
 def whole_dims(place: tuple) -> int:
-    """How many dimensions from the first on a key takes whole."""
+    """The number of leading full slices in a key."""
     return next((k for k in range(len(place)) if not all_of(place[k : k + 1])), len(place))
 
 
 def integers(place: tuple) -> bool:
-    """Whether a part of a key is index arrays alone."""
+    """True if a part of a key is an index array."""
     return builtins_all(p.__class__ is ndarray and p.dtype.kind == "i" for p in place)
 
 
 def joined(indices: Sequence[ndarray], shape: tuple) -> ndarray:
-    """Indices of the first dimensions of an array of this shape as one flat index."""
+    """The indices of an array's first dimensions combined into one flat index."""
     flat = from_start(indices[0], shape[0], 0).astype(np.int64, copy=False)
     for d in range(1, len(indices)):
         flat = flat * shape[d] + from_start(indices[d], shape[d], d)
@@ -177,8 +183,7 @@ def joined(indices: Sequence[ndarray], shape: tuple) -> ndarray:
 
 
 def from_start(index: ndarray, n: int, dim: int) -> ndarray:
-    """An index of a dimension of size n, the negative ones counted from the start. IndexError for what is not there,
-    which among the places of all dimensions would be another one."""
+    """The index with negatives wrapped. IndexError outside [-n, n): in the flat index it would address another row."""
     if index.size:
         least, most = int(np.minimum.reduce(index, None)), int(np.maximum.reduce(index, None))
         if most >= n or least < -n:
@@ -191,7 +196,7 @@ def from_start(index: ndarray, n: int, dim: int) -> ndarray:
 builtins_all = all
 
 
-FLAT_MASK_ELEMENTS = 1 << 10  # of a mask, from which a search in the flat mask is faster
+FLAT_MASK_ELEMENTS = 1 << 10  # least size of a mask for which searching the flat mask is faster
 
 
 def add_rows(r: ndarray, index: ndarray, g: ndarray) -> None:
@@ -200,7 +205,7 @@ def add_rows(r: ndarray, index: ndarray, g: ndarray) -> None:
 
 
 def index_put(x: ndarray, value: ndarray, tensors: Sequence[ndarray], key: tuple, accumulate: bool = False) -> ndarray:
-    """x with `value` written, or added, at `key`."""
+    """A copy of x with `value` written, or added, at `key`."""
     place = merged(key, tensors)
     alone = mask_alone(x.shape, place) is not None
     if alone and not accumulate and value.ndim == 0 and place[0].ndim == x.ndim and value.dtype == x.dtype:
@@ -258,20 +263,20 @@ def gather(x: ndarray, index: ndarray, dim: int) -> ndarray:
 
 @site
 def gathered(x: ndarray, index: ndarray, dim: int) -> ndarray:
-    """`gather` for an index that differs between the places of the other dimensions."""
+    """`gather` for an index that varies along the other dimensions."""
     check_index(index, extent(x, dim), "gather", dim, RuntimeError)
     return gathered_many(plain(x), index, dim)
 
 
 @site
 def gathered_many(x: ndarray, index: ndarray, dim: int) -> ndarray:
-    """`gathered` from x in C order, at an index that was checked."""
+    """`gathered` from x in C order, with a validated index."""
     return x.reshape(-1).take(as_intp(places(x.shape, index, dim)))
 
 
 @site
 def taken(x: ndarray, index: ndarray, dim: int) -> ndarray:
-    """The slices of x at `index` along `dim`; IndexError for an index that is not there."""
+    """The slices of x at `index` along `dim`; IndexError for an index out of range."""
     return x.take(as_intp(index), dim)
 
 
@@ -281,7 +286,7 @@ def scatter_add(x: ndarray, index: ndarray, source: ndarray, dim: int) -> ndarra
 
 
 def scatter_add_into(r: ndarray, index: ndarray, source: ndarray, dim: int) -> ndarray:
-    """`scatter_add` into r, which lies in C order."""
+    """`scatter_add` into r, which is in C order."""
     if index.size == 0:
         return r
     if r.ndim == 0:
@@ -298,7 +303,7 @@ def added(r: ndarray, index: ndarray, source: ndarray, dim: int) -> None:
 
 
 def parts_of(source: ndarray, shape: tuple[int, ...]) -> ndarray:
-    """The first elements of each dimension, as many as the shape has."""
+    """The leading corner of x with this shape."""
     return source if source.shape == shape else source[tuple([slice(n) for n in shape])]
 
 
@@ -308,7 +313,7 @@ def scatter(x: ndarray, index: ndarray, source: ndarray, dim: int) -> ndarray:
 
 
 def scatter_into(r: ndarray, index: ndarray, source: ndarray, dim: int) -> ndarray:
-    """`scatter` into r, which lies in C order."""
+    """`scatter` into r, which is in C order."""
     if index.size == 0:
         return r
     part = source if source.ndim == 0 else parts_of(source, index.shape)
@@ -327,14 +332,14 @@ def scatter_into(r: ndarray, index: ndarray, source: ndarray, dim: int) -> ndarr
 
 @site
 def placed(r: ndarray, index: ndarray, source: ndarray, dim: int) -> None:
-    """`scatter_into` for an index that differs between the places of the other dimensions."""
+    """`scatter_into` for an index that varies along the other dimensions."""
     check_index(index, extent(r, dim), "scatter", dim, RuntimeError)
     placed_many(r, index, source, dim)
 
 
 @site
 def placed_many(r: ndarray, index: ndarray, source: ndarray, dim: int) -> None:
-    """r[index[i][j]][j] = source[i][j] for dim 0, and so on, at an index that was checked."""
+    """r[index[i][j]][j] = source[i][j] for dim 0, and so on, with a validated index."""
     r.reshape(-1)[places(r.shape, index, dim)] = source
 
 
@@ -353,7 +358,7 @@ def index_add(x: ndarray, index: ndarray, source: ndarray, dim: int) -> ndarray:
 
 
 def index_add_into(r: ndarray, index: ndarray, source: ndarray, dim: int) -> ndarray:
-    """`index_add` into r, which lies in C order."""
+    """`index_add` into r, which is in C order."""
     if r.ndim == 0:
         check_index(index, 1, "index_add")
         r += source.sum(dtype=r.dtype)
@@ -386,7 +391,7 @@ def index_copy_into(r: ndarray, index: ndarray, source: ndarray, dim: int) -> nd
 def embedding(weight: ndarray, index: ndarray, padding: int | None = None) -> ndarray:
     """Rows of the weight; the padding row differs from others only in its gradient."""
     check_index(index, weight.shape[0], "embedding")
-    # half the time, where it copies nothing
+    # half the time, since nothing is copied
     return weight.take(as_intp(index), 0) if weight.flags.c_contiguous else weight[index]
 
 
@@ -402,14 +407,14 @@ def rows_summed(x: ndarray, take: ndarray, land: ndarray, n: int) -> ndarray:
     if (land[1:] < land[:-1]).any():
         add_rows(r, land, rows)
         return r
-    # rows that land together stand together: 256 times 256 of 16 numbers in 2 ms, not 12
+    # sorted by target row: 256 times 256 of 16 numbers in 2 ms, not 12
     begins = np.flatnonzero(np.concatenate(([True], land[1:] != land[:-1])))
     r[land[begins]] = converted(np.add.reduceat(single(rows), begins, 0), x.dtype)
     return r
 
 
 def embedding_grad(g: ndarray, index: ndarray, n: int, padding: int | None = None) -> ndarray:
-    """Rows of g added up where they came from; the padding row gets nothing."""
+    """Rows of g added up at the rows they were looked up from; the padding row gets nothing."""
     r = np.zeros((n, g.shape[-1]), g.dtype)
     add_rows(r, index, g)
     if padding is not None:

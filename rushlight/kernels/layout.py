@@ -1,4 +1,4 @@
-"""How arrays lie in memory, and arrays by size, strides and beginning."""
+"""Memory layout of arrays, and arrays from size, strides and offset."""
 
 from __future__ import annotations
 
@@ -13,23 +13,25 @@ from rushlight.base.buffer_pool import CACHE_LINE_BYTES, memory
 from rushlight.base.memory_format import room_with, strides_in, strides_like
 from rushlight.base.size import steps_of
 
-SQUARE_ROWS = 128  # rows and columns of a square that is copied at a time
-CROWDED_BYTES = 1024  # steps of a multiple of so much fall on few places of the cache
-# Most elements in the last dimension, and least in all, for a copy element by element of rows
+SQUARE_ROWS = 128  # rows and columns of a block that is copied at a time
+CROWDED_BYTES = 1024  # row steps that are multiples of this map to few cache sets
+# most elements in the last dimension, and least in total, for copying one position of the last dimension at a time
 SHORT_ROW_ELEMENTS, SHORT_ROWS_ELEMENTS = 4, 1 << 13
 
 
 def plain(a: ndarray) -> ndarray:
-    """The array in C order. So torch lays out results where NumPy keeps the order of the input's dimensions in memory:
-    `view` must work on them, and dropout draws in the order in which elements lie."""
+    """The array in C order. torch lays out these results in C order, while NumPy keeps the input's memory order: `view`
+    must work on the result, and dropout draws in memory order.
+    """
     return a if a.flags.c_contiguous else copied(a)
 
 
 def copied(a: ndarray) -> ndarray:
-    """A copy in C order. Large transposed ones in squares that the cache holds: 1000 x 4096 take 2.7 ms, at once 3.9;
-    where elements of a row fall on the same places of the cache, by columns that fill a cache line: 2048 x 1024 take
-    1.4 ms, in squares 4.7, at once 8.8. With few numbers in the last dimension, each of its places by itself: pixels
-    from channels take 0.45 ms, at once 1.4."""
+    """A copy in C order. Large transposed arrays are copied in blocks that fit the cache: 1000 x 4096 takes 2.7 ms, one
+    np.copy 3.9. If the elements of a row map to the same cache sets, columns that fill a cache line are copied
+    together: 2048 x 1024 takes 1.4 ms, in blocks 4.7, in one copy 8.8. If the last dimension is small, each of its
+    positions is copied by itself: turning channels into pixels takes 0.45 ms, in one copy 1.4.
+    """
     near = a.strides.index(a.itemsize) if a.itemsize in a.strides else -1
     few = a.shape[-1] <= SHORT_ROW_ELEMENTS and a.size >= SHORT_ROWS_ELEMENTS if a.ndim > 1 else False
     if near in (-1, a.ndim - 1) or not few and min(a.shape[near], a.shape[-1]) < 2 * SQUARE_ROWS:
@@ -51,9 +53,10 @@ def copied(a: ndarray) -> ndarray:
 
 
 def led(r: ndarray, *operands: ndarray) -> ndarray:
-    """r in the order of its op's operands, as torch lays out what it makes element by element: NumPy takes C order
-    where operands lie in different orders, and puts repeated dimensions innermost. Dropout after `conv(x).transpose(1,
-    2) + y` draws as elements lie."""
+    """r in the memory order of its operands, as torch does for elementwise ops: NumPy falls back to C order when
+    operands disagree, and puts repeated dimensions innermost. Dropout after `conv(x).transpose(1, 2) + y` depends on
+    it, since it draws in memory order.
+    """
     if r.ndim < 2 or not r.size or all([a.strides == r.strides and a.shape == r.shape for a in operands]):
         return r
     return with_strides(r, strides_like(*operands, shape=r.shape))
@@ -70,7 +73,7 @@ def with_strides(r: ndarray, strides: tuple[int, ...]) -> ndarray:
 
 
 def suggested(a: ndarray) -> ndarray:
-    """`plain`, but images whose channels, dimension 1, lie innermost stay so."""
+    """`plain`, but channels-last images (dimension 1 innermost) stay channels-last."""
     if a.flags.c_contiguous:
         return a
     last = channels_last(a) or suggests_last(a)
@@ -78,14 +81,15 @@ def suggested(a: ndarray) -> ndarray:
 
 
 def channels_last(a: ndarray) -> bool:
-    """Whether these are images whose channels, dimension 1, lie innermost, and not in C order as well."""
+    """True for channels-last images that are not also in C order."""
     return a.ndim in (4, 5) and not a.flags.c_contiguous and np.moveaxis(a, 1, -1).flags.c_contiguous
 
 
 def suggests_last(a: ndarray) -> bool:
-    """Whether the steps grow outwards from the channels, those of dimensions of size 1 as well; parts of images have
-    gaps. What makes images goes by this: torch takes one whose step is too small (a view of attention's heads) for one
-    in C order."""
+    """True if the strides grow outwards from the channels, including dimensions of size 1; slices of images have gaps.
+    Ops that produce images use this test: torch treats an image with a smaller stride (a view of attention's heads) as
+    C order.
+    """
     if a.ndim not in (4, 5) or a.flags.c_contiguous or not (a.size and a.strides[1]):
         return False
     least, strides = 0, steps_of(a)
@@ -97,7 +101,7 @@ def suggests_last(a: ndarray) -> bool:
 
 
 def like_images(r: ndarray, *images: ndarray, asks: Callable[[ndarray], bool] = suggests_last) -> ndarray:
-    """r with its channels innermost if an image has its channels innermost: torch lays out results as images."""
+    """r in channels-last order if one of the images is: torch lays out results in this way."""
     for x in images:
         if not x.flags.c_contiguous and asks(x):
             return with_strides(r, strides_in(r.shape, (0, *range(2, r.ndim), 1)))
@@ -105,7 +109,7 @@ def like_images(r: ndarray, *images: ndarray, asks: Callable[[ndarray], bool] = 
 
 
 def room(shape: tuple[int, ...], x: ndarray) -> ndarray:
-    """An array for what is made of x: of its dtype, laid out as `like_images` would, without a copy."""
+    """An empty array with x's dtype, laid out as `like_images` would, without a copy."""
     if x.flags.c_contiguous or not suggests_last(x):
         return np.empty(shape, x.dtype)
     return np.moveaxis(np.empty((shape[0], *shape[2:], shape[1]), x.dtype), -1, 1)
@@ -119,10 +123,11 @@ class Memory:
 
 
 def lie(x: ndarray, size: tuple, stride: tuple, start: int, own: tuple = ()) -> ndarray:
-    """The memory of x with this size and these steps, beginning `start` elements after x's first one.
+    """A view of x's memory with this size and these strides, starting `start` elements after x's first one.
 
-    `own`, the strides of x, is for the gradient. RuntimeError for an x that lies otherwise: its places would be others
-    (but for one place for all: the compiler's stand-in)."""
+    `own`, the strides of x, is needed for the gradient. RuntimeError if x has other strides, since elements would then
+    be elsewhere (except for the compiler's stand-in, whose strides are all 0).
+    """
     item, (address, readonly) = x.itemsize, x.__array_interface__["data"]
     if 0 in size:
         return np.empty(size, x.dtype)
@@ -146,17 +151,17 @@ def lie(x: ndarray, size: tuple, stride: tuple, start: int, own: tuple = ()) -> 
             },
         )
     )
-    # bfloat16, which the interface calls void
+    # bfloat16 is void to the interface
     return view if view.dtype == x.dtype else view.view(x.dtype)
 
 
 def reach(size: tuple, stride: tuple, start: int) -> tuple[int, int]:
-    """From which place in memory on elements lie, and the place behind the last."""
+    """(first, end): the range of memory positions that the elements span."""
     return start, start + 1 + sum([(n - 1) * step for n, step in zip(size, stride)])
 
 
 def places(size: tuple, stride: tuple, start: int) -> ndarray:
-    """Where in memory each element lies, in elements."""
+    """The memory position of each element, in elements."""
     found = np.full((), start)
     for n, step in zip(size, stride):
         found = found[..., None] + step * np.arange(n)
@@ -164,8 +169,9 @@ def places(size: tuple, stride: tuple, start: int) -> ndarray:
 
 
 def memory_of(shape: tuple, own: tuple, size: tuple, stride: tuple, start: int) -> tuple[ndarray, ndarray, ndarray]:
-    """Places of x's elements and of the view's, counted from the lowest of both; how many elements of x share a
-    place."""
+    """Memory positions of x's and the view's elements, relative to the lowest; and the number of elements of x at each
+    position.
+    """
     mine, theirs = places(shape, own, 0), places(size, stride, start)
     low = min([p.min() for p in (mine, theirs) if p.size], default=0)
     high = max([p.max() for p in (mine, theirs) if p.size], default=-1)
@@ -173,7 +179,9 @@ def memory_of(shape: tuple, own: tuple, size: tuple, stride: tuple, start: int) 
 
 
 def unlie(g: ndarray, shape: tuple, size: tuple, stride: tuple, start: int, own: tuple) -> ndarray:
-    """The gradient of what as_strided looked at: added up by place in memory, shared by elements at one place."""
+    """The gradient of as_strided: added up by memory position, then divided among the elements of x that share a
+    position.
+    """
     mine, theirs, count = memory_of(shape, own, size, stride, start)
     memory = np.zeros(count.shape, g.dtype)
     np.add.at(memory, theirs, g)
@@ -181,7 +189,7 @@ def unlie(g: ndarray, shape: tuple, size: tuple, stride: tuple, start: int, own:
 
 
 def lie_again(x: ndarray, size: tuple, stride: tuple, start: int, own: tuple) -> ndarray:
-    """as_strided of a tensor that would have to lie as `own` says: a copy, with 0 outside it."""
+    """as_strided of a tensor that should have the strides `own`: a copy, with 0 outside of the tensor."""
     mine, theirs, count = memory_of(x.shape, own, size, stride, start)
     memory = np.zeros(count.shape, x.dtype)
     np.add.at(memory, mine, x)
@@ -189,7 +197,7 @@ def lie_again(x: ndarray, size: tuple, stride: tuple, start: int, own: tuple) ->
 
 
 def placed(x: ndarray, strides: tuple) -> ndarray:
-    """A copy with these strides in elements, so that views mean the same places as they do in an array that lies so."""
+    """A copy with these strides in elements, so that views address the same elements as in the original."""
     if 0 in x.shape:
         return x.copy()
     room = np.empty(1 + sum((n - 1) * step for n, step in zip(x.shape, strides)), x.dtype)
@@ -199,10 +207,11 @@ def placed(x: ndarray, strides: tuple) -> ndarray:
 
 
 def without_repeats(a: ndarray, r: ndarray) -> tuple[ndarray, ndarray] | None:
-    """For an expanded array `a`: (the part of `a` that holds each element once, the part of `r` to write there).
+    """For an expanded array `a`: (the part of `a` without repeats, the matching part of `r`).
 
-    None if r has different elements for repeats of one element of `a`, if elements overlap otherwise (windows), or if
-    the memory is read-only."""
+    None if r differs between repeats of one element of `a`, if elements overlap in another way (windows), or if the
+    memory is read-only.
+    """
     repeated = [n > 1 and not step for n, step in zip(a.shape, a.strides)]
     r = np.broadcast_to(r, a.shape)
     if (

@@ -12,9 +12,9 @@ from rushlight.base.faster import site
 from rushlight.kernels.float16 import converted, is_half, single
 
 FLOAT = np.dtype(np.float32)
-# below these sizes the hook is not called
-LARGE_PRODUCTS = 1 << 18  # multiplications of a product, which takes 10 us or more
-TRANSPOSE_RESULTS, TRANSPOSE_ROWS = 1200, 40  # elements above, rows below which y^T x^T is faster
+# least sizes for calling the hook
+LARGE_PRODUCTS = 1 << 18  # multiplications of a product that takes 10 us or more
+TRANSPOSE_RESULTS, TRANSPOSE_ROWS = 1200, 40  # most rows of x, least elements of y, for which y^T x^T is faster
 
 
 def mm(x: ndarray, y: ndarray) -> ndarray:
@@ -29,12 +29,12 @@ def mm(x: ndarray, y: ndarray) -> ndarray:
         if x.ndim == 2 and y.ndim <= 2:
             if x.size * y.shape[-1] > LARGE_PRODUCTS:
                 return large(x, y)
-            return of_matrices(x, y)  # small ones cost two thirds of np.matmul's
+            return of_matrices(x, y)  # for small products, two thirds of np.matmul's time
         if y.ndim == 2 < x.ndim and x.size and x.shape[-1] == len(y) and x.flags.c_contiguous:
-            # one product of them all
+            # all of them as one product
             return mm(x.reshape(-1, x.shape[-1]), y).reshape(*x.shape[:-1], y.shape[1])
         if x.ndim > 1 < y.ndim and x.shape[-1] == 1 == y.shape[-2] and x.dtype == y.dtype:
-            return np.multiply(x, y, order="C")  # outer products: a third of np.matmul's time
+            return np.multiply(x, y, order="C")  # outer products by multiplication: a third of np.matmul's time
         is_large = 2 < x.ndim == y.ndim and x.size * y.shape[-1] > LARGE_PRODUCTS
         r = large(x, y) if is_large else np.matmul(x, y)
         return r if r.ndim < 3 or r.flags.c_contiguous else r.copy()
@@ -43,7 +43,7 @@ def mm(x: ndarray, y: ndarray) -> ndarray:
 
 
 def mismatch(x: ndarray, y: ndarray) -> RuntimeError:
-    """The error for batches that do not broadcast, else for inner sizes that differ."""
+    """The error for batches that do not broadcast, or else for inner sizes that differ."""
     ndim = max(x.ndim, y.ndim)
     for k in range(3, 1 + min(x.ndim, y.ndim)):
         m, n = x.shape[-k], y.shape[-k]
@@ -61,8 +61,7 @@ def mismatch(x: ndarray, y: ndarray) -> RuntimeError:
 
 
 def turned(x: ndarray, y: ndarray) -> str:
-    """The end of the hint, from a colon on: the second factor transposed, or its rows as vectors. "" if neither
-    fits."""
+    """The end of the hint, from a colon on: transpose the second factor, or reshape to its rows. "" if neither fits."""
     if x.shape[-1] != y.shape[-1]:
         return ""
     if x.ndim == 3 and y.ndim == 2 and x.shape[0] == y.shape[0]:
@@ -72,7 +71,8 @@ def turned(x: ndarray, y: ndarray) -> str:
 
 @site
 def large(x: ndarray, y: ndarray, bias: ndarray | None = None, out: ndarray | None = None) -> ndarray:
-    """x y + bias, of more than LARGE_PRODUCTS multiplications; of two matrices, or of stacks of them without bias."""
+    """x y + bias, for more than LARGE_PRODUCTS multiplications; of two matrices, or of stacks of matrices without bias.
+    """
     if x.ndim > 2:
         return np.matmul(x, y, out=out)
     r = of_matrices(x, y, out)
@@ -80,12 +80,12 @@ def large(x: ndarray, y: ndarray, bias: ndarray | None = None, out: ndarray | No
 
 
 def stacked(x: ndarray, y: ndarray, out: ndarray | None = None) -> ndarray:
-    """np.matmul of stacks of matrices; outer products, which take it four times as long, by multiplying."""
+    """np.matmul for stacks of matrices; outer products by multiplication, since np.matmul takes four times as long."""
     return (np.multiply if x.shape[-1] == 1 else np.matmul)(x, y, out=out)
 
 
 def into(x: ndarray, y: ndarray, out: ndarray) -> None:
-    """out = x y, of one dtype, `out` contiguous: what compiled programs call `matmul`."""
+    """out = x y for equal dtypes and contiguous `out`: the `matmul` of compiled programs."""
     if 2 <= x.ndim == y.ndim and x.size * y.shape[-1] > LARGE_PRODUCTS:
         large(x, y, None, out)
     elif x.ndim == 2 == y.ndim:
@@ -102,14 +102,14 @@ def of_matrices(x: ndarray, y: ndarray, out: ndarray | None = None) -> ndarray:
 
 
 def has_few_rows(x: ndarray, y: ndarray) -> bool:
-    """Whether y^T x^T is faster than x y, for a transpose y."""
+    """True if y^T x^T is faster than x y, for a transposed y."""
     rows = len(x)
     return 2 < rows < TRANSPOSE_ROWS and rows * y.shape[1] > TRANSPOSE_RESULTS and x.dtype is FLOAT is y.dtype
 
 
 @site
 def few_rows(x: ndarray, y: ndarray, out: ndarray | None = None) -> ndarray:
-    """x y of a few rows and a transpose, as of a layer's weight."""
+    """x y for few rows of x and a transposed y, such as a layer's weight."""
     return np.dot(x, y, out)
 
 
@@ -140,7 +140,7 @@ def mv(x: ndarray, y: ndarray) -> ndarray:
 
 
 def linear(x: ndarray, weight: ndarray, bias: ndarray | None) -> ndarray:
-    """x w^T + b; x of any leading shape as one product."""
+    """x w^T + b; leading dimensions of x are merged into one product."""
     if x.shape[-1:] != weight.shape[-1:]:
         if not x.ndim:
             raise ValueError(

@@ -1,8 +1,8 @@
 """Pooling over windows and its derivatives, in any number of spatial dimensions.
 
-Maxima come with their places, flat over the spatial input as torch's `return_indices` gives them; their derivative puts
-the gradient there (`scatter_spatial`), and the derivative of that takes it back (`gather_spatial`). Averages are linear
-and go dimension by dimension; their gradient is the same sums transposed.
+Maxima are returned with their indices, flat over the spatial input like torch's `return_indices`. Their derivative
+scatters the gradient to these indices (`scatter_spatial`), and the second derivative gathers it again
+(`gather_spatial`). Averages are linear and go dimension by dimension; their gradient is the same sums transposed.
 
 Arrays are NumPy's, x (N, C, *size); kernel, stride, padding, dilation are tuples with a number for each spatial
 dimension. float16 and bfloat16 are added up in float32."""
@@ -34,18 +34,18 @@ from rushlight.kernels.im2col import (
 )
 from rushlight.kernels.layout import like_images, plain
 
-# Bytes of planes whose maxima are found together: they and their results stay in the L2 cache.
+# Bytes of planes whose maxima are found together: planes and results fit the L2 cache.
 BLOCK_BYTES = 1 << 18
 
 
 def max_pool(
     x: ndarray, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, ceil_mode: bool
 ) -> tuple[ndarray, ndarray]:
-    """out[n, c, p] = max over k of x[n, c, p stride - padding + k dilation], and where it stands in x[n, c], flat.
+    """out[n, c, p] = max over k of x[n, c, p stride - padding + k dilation], and its flat index in x[n, c].
 
-    x (N, C, *size), real, not bool -> values and int64 indices (N, C, *out). Of equal elements the first is taken, of
-    several NaN the last, as torch does; padding is never taken. RuntimeError, in torch's words, where no window fits or
-    the padding is more than half the kernel; NotImplementedError for bool and complex.
+    x (N, C, *size), real, not bool -> values and int64 indices (N, C, *out). Among equal elements the first counts,
+    among NaN the last, as in torch; padding never counts. RuntimeError, in torch's words, if no window fits or the
+    padding is more than half the kernel; NotImplementedError for bool and complex.
 
         >>> values, indices = max_pool(np.arange(16.0).reshape(1, 1, 4, 4), (2, 2), (2, 2), (0, 0), (1, 1), False)
         >>> values[0, 0].tolist(), indices[0, 0].tolist()
@@ -63,7 +63,7 @@ def max_pool(
 
 @site
 def max_values(x: ndarray, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, ceil_mode: bool) -> ndarray:
-    """`max_pool` without the places."""
+    """`max_pool` without the indices."""
     return max_pool(x, kernel, stride, padding, dilation, ceil_mode)[0]
 
 
@@ -71,7 +71,7 @@ def max_values(x: ndarray, kernel: Ints, stride: Ints, padding: Ints, dilation: 
 def best_of_windows(
     x: ndarray, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, out: Ints
 ) -> tuple[ndarray, ndarray]:
-    """Maxima and places of x (P, *size)."""
+    """Maxima and indices of x (P, *size)."""
     if prod(out) >= prod(kernel):
         return best_of_taps(x, kernel, stride, padding, dilation, out)
     windows = map(valid_windows, x.shape[1:], kernel, stride, padding, dilation, out)
@@ -80,7 +80,7 @@ def best_of_windows(
 
 @site
 def best_of_parts(x: ndarray, out: Ints) -> tuple[ndarray, ndarray]:
-    """Maxima and places of `out` nearly equal parts of x (P, *size)."""
+    """Maxima and indices of `out` nearly equal parts of x (P, *size)."""
     return best_of_each(x, tuple(map(adaptive_windows, x.shape[1:], out)))
 
 
@@ -88,7 +88,7 @@ def best_of_parts(x: ndarray, out: Ints) -> tuple[ndarray, ndarray]:
 def best_of_taps(
     x: ndarray, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, out: Ints
 ) -> tuple[ndarray, ndarray]:
-    """Maxima and places of x (P, *size), tap by tap over all windows at once; twice as fast as torch's loop."""
+    """Maxima and indices of x (P, *size), one tap at a time over all windows; twice as fast as torch's loop."""
     size = x.shape[1:]
     met = taps(size, kernel, stride, padding, dilation, out)
     first, offsets, base = places(size, kernel, stride, padding, dilation, out)
@@ -103,14 +103,14 @@ def best_of_taps(
 
 
 def climb(x: ndarray, best: ndarray, first: ndarray, met: tuple[Tap, ...]) -> ndarray:
-    """Fill `best` (P, *out) with the maxima of x (P, *size); -> the number of the tap each came from."""
+    """Fill `best` (P, *out) with the maxima of x (P, *size); -> the tap of each maximum."""
     code = np.repeat(first[None], len(x), 0)
     best.fill(-np.inf if x.dtype.kind == "f" else np.iinfo(x.dtype).min)
     for t, tap in enumerate(met):
         value, target, winner = np.ascontiguousarray(x[tap.input]), best[tap.out], code[tap.out]
         above = (value > target).astype(code.dtype)
         above *= code.dtype.type(t)
-        # taps come in order, so the last to win is the largest
+        # taps come in order, so the last tap that wins is the largest
         np.maximum(winner, above, out=winner)
         np.maximum(target, value, out=target)
     if x.dtype.kind == "f" and np.isnan(best).any():
@@ -124,8 +124,9 @@ def climb(x: ndarray, best: ndarray, first: ndarray, met: tuple[Tap, ...]) -> nd
 def places(
     size: Ints, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, out: Ints
 ) -> tuple[ndarray, ndarray, ndarray]:
-    """The number of each window's first tap that is not padding (*out), and flat positions in the input: of the taps
-    from their window's origin (T,), and of the origins (*out)."""
+    """The number of each window's first tap outside of the padding (*out); and flat offsets: of the taps from their
+    window's origin (T,), and of the origins (*out).
+    """
     met = taps(size, kernel, stride, padding, dilation, out)
     first = np.zeros(out, np.min_scalar_type(len(met)))
     for t in range(len(met) - 1, -1, -1):
@@ -139,7 +140,7 @@ def places(
 
 
 def best_of_each(x: ndarray, windows: tuple[list[slice], ...]) -> tuple[ndarray, ndarray]:
-    """Maxima and places of x (P, *size), window by window; `windows` has the slices of each dimension."""
+    """Maxima and indices of x (P, *size), one window at a time; `windows` has the slices of each dimension."""
     out = tuple(map(len, windows))
     values, indices = np.empty((len(x), *out), x.dtype), np.empty((len(x), *out), np.int64)
     flat = np.arange(prod(x.shape[1:])).reshape(x.shape[1:])
@@ -152,7 +153,7 @@ def best_of_each(x: ndarray, windows: tuple[list[slice], ...]) -> tuple[ndarray,
 
 
 def best_of_rows(x: ndarray) -> tuple[ndarray, ndarray]:
-    """Maximum and its place of each row: the first of equals, the last NaN if there is one."""
+    """The maximum of each row and its index: the first of equal elements, the last NaN if there is one."""
     best = x.argmax(1)
     values = np.take_along_axis(x, best[:, None], 1)[:, 0]
     if x.dtype.kind == "f" and np.isnan(values).any():
@@ -184,14 +185,14 @@ def adaptive_max_pool(x: ndarray, output_size: Ints) -> tuple[ndarray, ndarray]:
 
 @lru_cache(maxsize=256)
 def even_parts(size: Ints, out: Ints) -> Ints | None:
-    """The size of `out` equal parts; None where there are none."""
+    """The size of `out` equal parts; None if the parts are not equal."""
     if not prod(out) or any([s % o for s, o in zip(size, out)]):
         return None
     return tuple([s // o for s, o in zip(size, out)])
 
 
 def flat_like(r: ndarray, x: ndarray) -> ndarray:
-    """r laid out as x: lines as images of one row. Volumes stay in C order, in which torch averages."""
+    """r in x's layout; lines count as images of one row. Volumes stay in C order, as in torch's averaging."""
     if x.ndim == 3 and not x.flags.c_contiguous:
         return like_images(r[:, :, None], x[:, :, None])[:, :, 0]
     return like_images(r, x) if x.ndim == 4 else r
@@ -201,7 +202,7 @@ def scatter_spatial(g: ndarray, indices: ndarray, size: Ints) -> ndarray:
     """out[n, c, i] = sum of g[n, c, p] over all p with indices[n, c, p] = i, i flat over `size`.
 
     g and int64 indices (N, C, *out) -> (N, C, *size), zero where no index points. It is the derivative of `max_pool`
-    and of `gather_spatial`, and `gather_spatial` is its own. IndexError for an index outside.
+    and of `gather_spatial`; its own derivative is `gather_spatial`. IndexError for an index outside.
 
         >>> scatter_spatial(np.ones((1, 1, 2)), np.array([[[3, 3]]]), (4,)).tolist()
         [[[0.0, 0.0, 0.0, 2.0]]]
@@ -211,7 +212,7 @@ def scatter_spatial(g: ndarray, indices: ndarray, size: Ints) -> ndarray:
         (g if g.flags.carray else g.copy(), indices if indices.flags.carray else indices.copy()),
     )
     total = scattered(g, indices, size)
-    return like_images(total, like)  # no view: the gradient of a leaf would be copied
+    return like_images(total, like)  # not a view: the gradient of a leaf would be copied
 
 
 def added_at(g: ndarray, indices: ndarray, size: Ints) -> ndarray:
@@ -241,7 +242,7 @@ def gather_spatial(x: ndarray, indices: ndarray) -> ndarray:
 
 
 def flat_indices(indices: ndarray, size: Ints) -> ndarray:
-    """Indices into each plane -> into all planes (N C, *size), as a matrix (N C, P)."""
+    """Indices within each plane -> indices into all planes (N C, *size), as a matrix (N C, P)."""
     planes = indices.shape[0] * indices.shape[1]
     flat = indices.reshape(planes, prod(indices.shape[2:]))
     return flat + np.arange(planes).reshape(planes, 1) * prod(size)
@@ -256,11 +257,11 @@ def avg_pool(
     count_include_pad: bool,
     divisor_override: int | None,
 ) -> ndarray:
-    """out[n, c, p] = 1 / d sum over k of x[n, c, p stride - padding + k], padding being 0.
+    """out[n, c, p] = 1 / d sum over k of x[n, c, p stride - padding + k]; padding counts as 0.
 
-    d is the window's number of elements, those of the padding among them if `count_include_pad` (of what `ceil_mode`
-    adds beyond it, never), or `divisor_override`. x (N, C, *size), float or integer (truncated) -> (N, C, *out).
-    Linear: `avg_pool_grad` is its transpose, its derivative. RuntimeError, in torch's words, where no window fits, the
+    d is `divisor_override`, or the number of elements in the window. Padding counts if `count_include_pad`; elements
+    that `ceil_mode` adds beyond the padding never count. x (N, C, *size), float or integer (truncated) -> (N, C, *out).
+    Linear: `avg_pool_grad` is its transpose, its derivative. RuntimeError, in torch's words, if no window fits, the
     padding is more than half the kernel, or the divisor is 0; NotImplementedError for bool and complex.
 
         >>> avg_pool(np.ones((1, 1, 3)), (2,), (2,), (1,), False, True, None).tolist()
@@ -289,8 +290,8 @@ def avg_pool_grad(
 ) -> ndarray:
     """`avg_pool` transposed: out[n, c, p stride - padding + k] += g[n, c, p] / d.
 
-    g (N, C, *out) -> (N, C, *size). `avg_pool` is its derivative. RuntimeError where g is not of the shape that
-    `avg_pool` gives, or as there.
+    g (N, C, *out) -> (N, C, *size). `avg_pool` is its derivative. RuntimeError as for `avg_pool`, and if g does not
+    have the shape of its result.
 
         >>> avg_pool_grad(np.ones((1, 1, 2)), (4,), (2,), (2,), (0,), False, True, None).tolist()
         [[[0.5, 0.5, 0.5, 0.5]]]
@@ -326,7 +327,7 @@ def adaptive_avg_pool(x: ndarray, output_size: Ints) -> ndarray:
 
 
 def adaptive_avg_pool_grad(g: ndarray, size: Ints) -> ndarray:
-    """`adaptive_avg_pool` transposed: each gradient shared out evenly over its window, g (N, C, *out) -> (N, C, *size).
+    """`adaptive_avg_pool` transposed: each gradient is divided evenly over its window, g (N, C, *out) -> (N, C, *size).
 
     >>> adaptive_avg_pool_grad(np.ones((1, 1, 1)), (4,)).tolist()
     [[[0.25, 0.25, 0.25, 0.25]]]
@@ -340,7 +341,7 @@ def adaptive_avg_pool_grad(g: ndarray, size: Ints) -> ndarray:
 
 
 def spread_evenly(shares: ndarray, size: Ints, dtype: np.dtype) -> ndarray:
-    """The shares (N, C, 1, ...) of one window, which is the whole input, (N, C, *size)."""
+    """The gradient of one window that covers the whole input: g (N, C, 1, ...) -> (N, C, *size)."""
     whole = np.empty((*shares.shape[:2], *size), dtype)
     whole[...] = shares
     return whole
@@ -364,7 +365,7 @@ def window_sums(x: ndarray, out: Ints, pairs: Callable, *dims: Ints) -> ndarray:
 
 
 def summed(x: ndarray, out: Ints, pairs: Callable, *dims: Ints) -> ndarray:
-    """The same, one dimension after the other; see `passes`."""
+    """As `pooled`, one dimension at a time (`passes`)."""
     x = x.astype(np.int64 if x.dtype.kind in "iu" else wide_dtype(x.dtype), copy=False)
     for axis, length in enumerate(out, 2):
         total = np.zeros((*x.shape[:axis], length, *x.shape[axis + 1 :]), x.dtype)
@@ -396,10 +397,10 @@ def window_spread(g: ndarray, size: Ints, pairs: Callable, *dims: Ints) -> ndarr
 
 @lru_cache(maxsize=256)
 def passes(pairs: Callable, axis: int, size: int, *how: int) -> tuple[list[tuple[tuple, tuple, bool]], bool]:
-    """What is added to what along one axis: subscripts (of the windows, of the input), and whether all of the slice is
-    for one window; and whether each element is in one window. `pairs(size, *how)`, how[-1] the number of windows:
-    slices, as long as each other or a window and its elements. Found once: it was 9 of 26 us for 2 x 3 images of 8 x
-    8."""
+    """(subscripts of the windows, subscripts of the input, one window?) for each addition along one axis; and whether
+    each element is in exactly one window. `pairs(size, *how)` gives pairs of slices; how[-1] is the number of windows.
+    Cached: computing it took 9 of 26 us for 2 x 3 images of 8 x 8.
+    """
     dim, head = pairs(size, *how), (slice(None),) * axis
     many = [(len(range(how[-1])[windows]), range(size)[elements]) for windows, elements in dim]
     parts = [
@@ -409,10 +410,10 @@ def passes(pairs: Callable, axis: int, size: int, *how: int) -> tuple[list[tuple
 
 
 def divided(x: ndarray, divisor: ndarray | int, dtype: np.dtype) -> ndarray:
-    """x / divisor as dtype; integers are cut off towards 0, as in C."""
+    """x / divisor as dtype; integers are truncated towards 0, as in C."""
     if x.dtype.kind in "iu":
         return ((x - np.fmod(x, divisor)) // divisor).astype(dtype, copy=False)
-    x = x.astype(wide_dtype(x.dtype), copy=False)  # half precision may not hold the divisor
+    x = x.astype(wide_dtype(x.dtype), copy=False)  # half precision may overflow before the division
     made = np.divide(x, np.asarray(divisor, x.dtype))
     return made if made.dtype is dtype else made.astype(dtype, copy=False)
 
@@ -422,7 +423,7 @@ def tap_pairs(size: int, kernel: int, stride: int, padding: int, out: int) -> Pa
 
 
 def adaptive_pairs(size: int, out: int) -> Pairs:
-    """A pair for each window; where they are even and small, a pair for each of their elements."""
+    """A pair for each window; if windows are small and regular, a pair for each element of a window."""
     if out and size % out == 0 and size // out < out:
         return tap_pairs(size, size // out, size // out, 0, out)
     return [(slice(p, p + 1), window) for p, window in enumerate(adaptive_windows(size, out))]
@@ -437,7 +438,7 @@ def adaptive_sizes(size: Ints, out: Ints) -> ndarray:
 def window_sizes(
     size: Ints, kernel: Ints, stride: Ints, padding: Ints, out: Ints, include_pad: bool, override: int | None
 ) -> ndarray | int:
-    """By what each window's sum is divided."""
+    """The divisor of each window's sum."""
     if override is not None:
         if override == 0:
             raise RuntimeError("divisor must be not zero: avg_pool takes another divisor_override, or None")
@@ -466,7 +467,7 @@ def outer(lengths: list[list[int]]) -> ndarray:
 
 @lru_cache(maxsize=256)
 def pooled_size(op: str, shape: Ints, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, ceil: bool) -> Ints:
-    """The spatial size of a pooled (C, *size); RuntimeError, in torch's words, where none is possible."""
+    """The spatial size of a pooled (C, *size); RuntimeError, in torch's words, if the size is impossible."""
     check_windows(op, kernel, stride, padding, dilation)
     size = shape[1:]
     if len(size) != len(kernel) or not prod(shape):
@@ -502,7 +503,7 @@ def pooled_size(op: str, shape: Ints, kernel: Ints, stride: Ints, padding: Ints,
 
 @lru_cache(maxsize=256)
 def check_reached(op: str, size: Ints, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, out: Ints) -> None:
-    """Each window holds an element of the input: a dilated one may step over it, from padding to padding."""
+    """True if each window contains an input element: a dilated window may step over the whole input."""
     for dims in zip(size, kernel, stride, padding, dilation, out):
         if any(window.start >= window.stop for window in valid_windows(*dims)):
             raise RuntimeError(
@@ -522,7 +523,7 @@ def check_adaptive(op: str, shape: Ints, output_size: Ints) -> None:
         raise RuntimeError(
             f"{op}: elements of output_size must be greater than or equal to 0 but received {tuple(output_size)}"
         )
-    if not prod(shape[2:]):  # torch takes an image without channels, not a batch of them
+    if not prod(shape[2:]):  # torch accepts an image without channels, but not a batch of them
         raise RuntimeError(
             f"{op}(): Expected input to have non-zero size for non-batch dimensions, but input has sizes "
             f"{list(shape)}; drop the empty input"

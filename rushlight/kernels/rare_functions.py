@@ -1,5 +1,4 @@
-"""Kernels of seldom called elementwise ops: whole numbers' divisors, floating-point numbers' parts, polar
-coordinates."""
+"""Kernels of rarely used elementwise ops: divisors of integers, parts of floating-point numbers, polar coordinates."""
 
 from __future__ import annotations
 
@@ -13,7 +12,9 @@ NEXT, LAST = np.array([1, 2, 0]), np.array([2, 0, 1])  # of three coordinates
 
 
 def least_multiple(x: ndarray, y: ndarray) -> ndarray:
-    """|x y| / gcd(x, y), which in torch is a C int at least, then cut to the dtype: of small ones it may be below 0."""
+    """|x y| / gcd(x, y). torch computes in C int at least and truncates to the dtype: for small dtypes the result may
+    be negative.
+    """
     if x.dtype.itemsize >= 4:
         return np.abs(np.lcm(x, y))
     return np.lcm(x, y, dtype=np.int32).astype(x.dtype)
@@ -23,7 +24,7 @@ gcd, lcm = np.gcd, least_multiple
 
 
 def nextafter(x: ndarray, y: ndarray) -> ndarray:
-    """The number next to x on the way to y."""
+    """The floating-point number next to x in the direction of y."""
     return np.nextafter(x, y)
 
 
@@ -46,6 +47,6 @@ def addcdiv(x: ndarray, y: ndarray, z: ndarray, value: float = 1) -> ndarray:
 
 @site
 def crossed(x: ndarray, y: ndarray, behind: int) -> ndarray:
-    """(x1 y2 - x2 y1, x2 y0 - x0 y2, x0 y1 - x1 y0), where so many dimensions stand behind the one of size 3."""
+    """(x1 y2 - x2 y1, x2 y0 - x0 y2, x0 y1 - x1 y0); `behind`: the number of dimensions after the one of size 3."""
     dim = -1 - behind
     return x.take(NEXT, dim) * y.take(LAST, dim) - x.take(LAST, dim) * y.take(NEXT, dim)
