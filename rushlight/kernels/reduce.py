@@ -20,10 +20,10 @@ from rushlight.kernels.summation import BLAS_ELEMENTS, BLOCK_ROWS, add_reduce, a
 Dims = tuple | None
 _ones = np.ones(64, np.float32)
 _ONES = [_ones[:n] for n in range(65)]
-TOPK_SEARCHES = 16  # most results that `topk` searches for one after the other
-PARTITION_ELEMENTS = 128  # for each of up to 12 results, below which `topk` sorts: in 6 us, not 30
-SHORT_ROW_ELEMENTS = 16  # most elements of a row for which many rows are taken column by column
-NOISE = {4: np.float32(2.0**-24), 8: 2.0**-80}  # the square of what a mean may be off by, by bytes
+TOPK_SEARCHES = 16  # most results for which `topk` searches one at a time
+PARTITION_ELEMENTS = 128  # elements for each of up to 12 results; below this size `topk` sorts: 6 us, not 30
+SHORT_ROW_ELEMENTS = 16  # most elements of a row for which rows are reduced one column at a time
+NOISE = {4: np.float32(2.0**-24), 8: 2.0**-80}  # squared relative rounding error of a mean, by bytes per number
 all_reduce: Any = np.logical_and.reduce
 any_reduce: Any = np.logical_or.reduce
 FLOAT32, _multiply = np.dtype(np.float32), np.multiply.reduce
@@ -58,8 +58,9 @@ def totalled(ufunc: Any, x: ndarray, dims: Dims, keepdim: bool) -> ndarray:
 
 
 def in_turn(ufunc: Any, x: ndarray, dims: Dims, keepdim: bool) -> ndarray:
-    """ufunc.reduce(x, dims); of many short rows column after column, as NumPy takes the elements of each row: the
-    largest of each of 10,000 rows of 8 in 60 us, not 430."""
+    """ufunc.reduce(x, dims). Many short rows are reduced one column at a time, since NumPy loops over the elements of
+    each row: the maxima of 10,000 rows of 8 take 60 us, not 430.
+    """
     n = x.shape[-1] if x.ndim > 1 and (dims == (-1,) or dims == (x.ndim - 1,)) else 0
     if not (1 < n <= SHORT_ROW_ELEMENTS and x.size >= BLAS_ELEMENTS):
         return ufunc.reduce(x, dims, None, None, keepdim)
@@ -70,11 +71,11 @@ def in_turn(ufunc: Any, x: ndarray, dims: Dims, keepdim: bool) -> ndarray:
 
 
 def sum(x: ndarray, dims: Dims = None, keepdim: bool = False) -> ndarray:
-    if x.dtype is FLOAT32:  # the ordinary case, 0.4 us sooner
+    if x.dtype is FLOAT32:  # the common case, 0.4 us faster
         if dims is not None or keepdim:
             r = added(x, dims, keepdim)
             return r if r.ndim < 2 else plain(r)
-        # a few numbers: BLAS's dot takes 0.6 of the time of a ufunc's reduce (1.2 against 2.1 us on a busy machine)
+        # few numbers: BLAS's dot takes 0.6 of the time of a ufunc's reduce (1.2 against 2.1 us on a busy machine)
         return (
             x.ravel().dot(_ONES[x.size])
             if x.size <= 64
@@ -99,8 +100,9 @@ def prod(x: ndarray, dims: Dims = None, keepdim: bool = False) -> ndarray:
 
 
 def multiplied(x: ndarray) -> ndarray:
-    """The product of a vector, of 512 numbers side by side first: one after the other, each waits for the one before.
-    51,200 in 0.02 ms, NumPy takes 0.08."""
+    """The product of a vector, first reduced to 512 partial products: a single running product would wait for each
+    multiplication. 51,200 numbers take 0.02 ms, with NumPy 0.08.
+    """
     n = x.size // 512 * 512
     return np.asarray(_multiply(_multiply(x[:n].reshape(-1, 512), 0)) * _multiply(x[n:]))
 
@@ -111,16 +113,16 @@ def count(x: ndarray, dims: Dims) -> int:
 
 def mean(x: ndarray, dims: Dims = None, keepdim: bool = False) -> ndarray:
     n = count(x, dims)
-    if x.dtype.itemsize == 2 and n:  # the sum may be larger than the largest of float16
+    if x.dtype.itemsize == 2 and n:  # the sum may exceed the largest float16
         return plain(np.asarray(added(single(x), dims, keepdim) / np.float32(n)).astype(x.dtype))
     r = sum(x, dims, keepdim)
     return r / x.dtype.type(n) if n else np.full_like(r, np.nan)
 
 
 def nansum(x: ndarray, dims: Dims = None, keepdim: bool = False) -> ndarray:
-    r = sum(x, dims, keepdim)  # nan only where there is one, or infinities of both signs
+    r = sum(x, dims, keepdim)  # nan only from a nan, or from inf - inf
     if x.dtype.kind not in "fV" or not (r != r).any():
-        return r  # a million in 0.3 ms; to look for nan first took 1.9
+        return r  # a million in 0.3 ms; searching for nan first took 1.9
     return sum(where(x != x, 0, x), dims, keepdim)
 
 
@@ -141,13 +143,13 @@ def extreme(ufunc: np.ufunc, x: ndarray, dims: Dims, keepdim: bool, name: str) -
 
 
 def check_dim(x: ndarray, dim: int) -> None:
-    """For what NumPy is not asked about: an array of no elements, or of no dimensions, which has 0 and -1."""
+    """The check for arrays that are not passed to NumPy: empty arrays, and 0-d arrays, which accept 0 and -1."""
     if not -max(x.ndim, 1) <= dim < max(x.ndim, 1):
         raise np.exceptions.AxisError(dim, max(x.ndim, 1))
 
 
 def check_elements(x: ndarray, dims: Any, name: str, whole: type[Exception] = IndexError) -> None:
-    """An error where there is nothing to choose from: in the whole array, or along a dimension."""
+    """An error if there is no element to choose: in the whole array, or along a dimension."""
     if dims is None and not x.size:
         raise whole(
             f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with "
@@ -169,7 +171,7 @@ def any(x: ndarray, dims: Dims = None, keepdim: bool = False) -> ndarray:
 
 
 def finite_max(x: ndarray, dims: Dims) -> ndarray:
-    """The largest element, dimensions kept; 0 where it is infinite or there is none, so that it may be subtracted."""
+    """The largest element, dimensions kept; 0 if it is infinite or x is empty, so that it can be subtracted."""
     if x.size == 0:
         return np.zeros((), x.dtype)
     m = max_reduce(x, dims, None, None, True)
@@ -177,7 +179,7 @@ def finite_max(x: ndarray, dims: Dims) -> ndarray:
 
 
 def in_single(kernel: Callable) -> Callable:
-    """The kernel, which computes with arrays of 16 bits in float32, so that sums do not overflow, nor stop at 2048."""
+    """The kernel, computing in float32 for 16-bit arrays, so that sums neither overflow nor stop at 2048."""
 
     @wraps(kernel)
     def call(x: ndarray, *args: Any) -> ndarray:
@@ -198,7 +200,7 @@ def logsumexp(x: ndarray, dims: Dims = None, keepdim: bool = False) -> ndarray:
 
 @in_single
 def softmax(x: ndarray, dim: int) -> ndarray:
-    x = plain(x)  # exp as x's dtype has it: whole numbers have none
+    x = plain(x)  # exp in x's dtype; integers have none
     e = np.exp(x - max_reduce(x, dim, None, None, True), dtype=x.dtype) if x.size else x.copy()
     e /= add_reduce(e, dim, None, None, True)
     return e
@@ -228,7 +230,7 @@ def var(x: ndarray, dims: Dims = None, keepdim: bool = False, correction: float 
     if dims is None:
         dims = tuple(range(x.ndim))
     if dims and n > 1 and doubtful(total, first := x[first_along(dims, x.ndim)], n):
-        if x.dtype is FLOAT32:  # in double precision all digits count, and equal numbers give 0
+        if x.dtype is FLOAT32:  # in double precision all digits of a difference are right, and equal numbers give 0
             d = (wide := x.astype(np.float64)) - added(wide, dims, True) / n
             total = np.asarray(added(d * d, dims, keepdim)).astype(FLOAT32)
         else:
@@ -243,18 +245,20 @@ def var(x: ndarray, dims: Dims = None, keepdim: bool = False, correction: float 
 
 @lru_cache
 def first_along(dims: tuple[int, ...], ndim: int) -> tuple[slice, ...]:
-    """The key of the first elements along dimensions, these kept."""
+    """The key of the first element along the dimensions, which are kept."""
     return tuple([slice(1) if d in dims or d - ndim in dims else slice(None) for d in range(ndim)])
 
 
 def doubtful(squares: ndarray, first: ndarray, n: float) -> bool:
-    """Whether some sums of n squares may be mostly of what a rounded mean is off by; `first` numbers say how large."""
+    """True if rounding errors of the mean may dominate some sum of n squares; `first` numbers give the magnitude of x."""
     least = abs(first) if first.dtype.kind == "c" else first
     return bool(np.count_nonzero(squares.reshape(first.shape) <= least * least * (n * NOISE[squares.itemsize])))
 
 
 def clear(squares: ndarray, x: ndarray, dims: tuple[int, ...], first: ndarray) -> None:
-    """0 for sums of squares that are of equal numbers along dimensions, as torch has it: programs ask `std == 0`."""
+    """Set the sum of squares to 0 where all numbers along the dimensions are equal, as in torch: programs test `std ==
+    0`.
+    """
     squares.reshape(first.shape)[((x == first) & np.isfinite(first)).all(dims, keepdims=True)] = 0
 
 
@@ -278,7 +282,7 @@ def position(find: Callable, x: ndarray, dim: int | None, keepdim: bool, name: s
 
 
 def along(x: ndarray, index: ndarray, dim: int) -> ndarray:
-    """Elements at positions along a dimension; a 0-d array has one."""
+    """Elements at indices along a dimension; a 0-d array has one element."""
     return taken(x, index, dim) if x.ndim else x.copy()
 
 
@@ -310,7 +314,7 @@ def cumprod(x: ndarray, dim: int) -> ndarray:
 
 
 def accumulated(ufunc: np.ufunc, x: ndarray, dim: int) -> ndarray:
-    """What has been met so far; float32 in float64, as torch does: the error would grow with every step."""
+    """Running results; float32 is accumulated in float64, as in torch, since the error would grow with every step."""
     wide = np.int64 if x.dtype.kind in "iub" else np.float64 if x.dtype == np.float32 else None
     r = ufunc.accumulate(plain(x) if x.ndim else x.reshape(1), dim, wide)
     r = r if x.ndim else r.reshape(())
@@ -318,14 +322,14 @@ def accumulated(ufunc: np.ufunc, x: ndarray, dim: int) -> ndarray:
 
 
 def cummax(x: ndarray, dim: int) -> tuple[ndarray, ndarray]:
-    """The largest element so far, and the last place where it stood."""
+    """The running maximum and its last index."""
     if not x.ndim:
         return x.copy(), np.zeros((), np.int64)
     return furthest(np.maximum, plain(x), dim)
 
 
 def furthest(ufunc: np.ufunc, x: ndarray, dim: int) -> tuple[ndarray, ndarray]:
-    """The extreme so far, and its last place. From its place on, a nan is the extreme."""
+    """The running extreme and its last index. From its position on, a nan is the extreme."""
     values = ufunc.accumulate(x, dim)
     places = np.arange(x.shape[dim], dtype=np.int64).reshape([-1 if d == dim else 1 for d in range(x.ndim)])
     here = (x == values) | (x != x)
@@ -333,7 +337,7 @@ def furthest(ufunc: np.ufunc, x: ndarray, dim: int) -> tuple[ndarray, ndarray]:
 
 
 def sort(x: ndarray, dim: int = -1, descending: bool = False, stable: bool = True) -> tuple[ndarray, ndarray]:
-    """Values in order and where each came from; equal elements stay in order, nan counts as largest."""
+    """Sorted values and their indices; stable, nan counts as largest."""
     if x.dtype.kind == "c":
         raise RuntimeError("Sort does not support complex dtypes on CPU; hint: sort x.abs() or x.real")
     if x.ndim == 0:
@@ -346,7 +350,7 @@ def sort(x: ndarray, dim: int = -1, descending: bool = False, stable: bool = Tru
 @site
 def ordered(x: ndarray, dim: int, descending: bool) -> tuple[ndarray, ndarray]:
     """`sort` in C order, of an array with dimensions."""
-    if descending:  # stable: sort the mirror image, and look at it in the mirror again
+    if descending:  # stable descending order: sort the reversed array, and reverse the result
         index = mirrored(x.shape[dim] - 1 - in_order(mirrored(x, dim), dim), dim).copy()
     else:
         index = np.ascontiguousarray(in_order(x, dim))
@@ -354,7 +358,7 @@ def ordered(x: ndarray, dim: int, descending: bool) -> tuple[ndarray, ndarray]:
 
 
 def in_order(x: ndarray, dim: int) -> ndarray:
-    """Where the elements in order come from, equal ones as they stand, nan last: bfloat16's NumPy puts anywhere."""
+    """The indices of a stable sort, nan last: NumPy puts bfloat16's nan anywhere."""
     keys = x.astype(np.float32) if x.dtype.kind == "V" else x
     return as_int64(keys.argsort(dim, kind="stable"))
 
@@ -364,7 +368,9 @@ def mirrored(x: ndarray, dim: int) -> ndarray:
 
 
 def taken(x: ndarray, index: ndarray, dim: int) -> ndarray:
-    """np.take_along_axis(x, index, dim) of places from 0 on: one row in 1 us where that takes 12, rows in 0.6 of it."""
+    """np.take_along_axis(x, index, dim) for nonnegative indices: one row in 1 us instead of 12, rows in 0.6 of the
+    time.
+    """
     if x.size == x.shape[dim]:
         return x.reshape(-1)[index.reshape(-1)].reshape(index.shape)
     if x.size and dim in (-1, x.ndim - 1) and x.flags.c_contiguous:
@@ -386,7 +392,7 @@ def topk(x: ndarray, k: int, dim: int = -1, largest: bool = True, sorted: bool =
         raise RuntimeError(f"selected index k out of range; hint: 0 <= k <= {n}")
     if x.ndim == 0:
         return x.copy(), np.zeros((), np.int64)
-    if x.size >= BLAS_ELEMENTS and dim % x.ndim < x.ndim - 1:  # 1000 x 1000: 7 ms, across rows 28
+    if x.size >= BLAS_ELEMENTS and dim % x.ndim < x.ndim - 1:  # 1000 x 1000: 7 ms; along the strided dimension 28
         made = topk(np.ascontiguousarray(np.moveaxis(x, dim, -1)), k, -1, largest, sorted)
         return plain(np.moveaxis(made[0], -1, dim)), plain(np.moveaxis(made[1], -1, dim))
     if k == 1 and largest:  # nan is the largest for both
@@ -408,9 +414,10 @@ def topk(x: ndarray, k: int, dim: int = -1, largest: bool = True, sorted: bool =
 
 
 def one_by_one(x: ndarray, k: int, dim: int, largest: bool) -> tuple[ndarray, ndarray] | None:
-    """`topk` by looking k times for the best of what is left: 5 of 32 x 1000 in 90 us, with a partition 290. None where
-    what was taken cannot be told from what is left, or where the smallest are asked for and there is a nan, the
-    largest."""
+    """`topk` by k searches for the extreme of the remaining elements: 5 of 32 x 1000 in 90 us, with a partition 290.
+    None if the marker of taken elements also occurs in x, or if the smallest elements are wanted and there is a nan,
+    which counts as largest.
+    """
     rows = np.array(x.swapaxes(dim, -1), order="C")
     shape = (*rows.shape[:-1], k)
     rows = rows.reshape(-1, x.shape[dim])
@@ -422,7 +429,7 @@ def one_by_one(x: ndarray, k: int, dim: int, largest: bool) -> tuple[ndarray, nd
     values, index = np.empty((len(rows), k), x.dtype), np.empty((len(rows), k), np.int64)
     taken = np.array(np.inf if x.dtype.kind == "f" else np.iinfo(x.dtype).max, x.dtype)
     if largest:
-        # the least, 0 of bytes
+        # the least value; 0 for uint8
         taken = np.negative(taken) if x.dtype.kind == "f" else np.invert(taken)
     for i in range(k):
         index[:, i] = at = find(rows, 1)
@@ -435,5 +442,5 @@ def one_by_one(x: ndarray, k: int, dim: int, largest: bool) -> tuple[ndarray, nd
 
 
 def first(x: ndarray, part: slice, dim: int) -> ndarray:
-    """Part of an array along a dimension."""
+    """A slice of an array along a dimension."""
     return x[(slice(None),) * (dim % x.ndim) + (part,)]

@@ -1,8 +1,9 @@
 """Weighted sums of elements at given positions along one dimension: resizing in every mode. The gradient is the same
-sum with the table turned around.
+sum with the transposed table.
 
-`how` names a table: (mode, size, *settings). All modes are functions from these to positions and weights, of shape
-(taps, out); a position says which of `size` elements is meant, and weights None are ones."""
+`how` names a table: (mode, size, *settings). Each mode is a function from `how` to (positions, weights), both of shape
+(taps, out): indices into the `size` elements, and weights, or None if all are 1.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ Rows = tuple[ndarray, "ndarray | None"]  # positions and weights, (taps, out)
 
 
 def nearest(size: int, out: int, scale: float, half: float = 0.0) -> Rows:
-    """The positions that are picked, rounded as torch's."""
+    """The positions of the nearest elements, rounded as in torch."""
     at = np.floor((np.arange(out, dtype=np.float32) + np.float32(half)) * np.float32(scale))
     return at[None].astype(np.int64), None
 
@@ -60,7 +61,7 @@ def lanczos(t: ndarray) -> ndarray:
     return np.where(t < 3, np.sinc(t) * np.sinc(t / 3), 0.0)
 
 
-# how far a filter reaches, and its weight at a distance
+# the reach of a filter, and its weight at a distance
 FILTERS = {
     "bilinear": (1, lambda t: np.maximum(1 - t, 0)),
     "bicubic": (2, lambda t: cubic(t, -0.5)),
@@ -69,15 +70,14 @@ FILTERS = {
 
 
 def antialias(size: int, out: int, scale: float, shape: str) -> Rows:
-    """A filter as wide as what one element of the result stands for; aligned corners change the scale alone, as
-    torch's."""
+    """A filter as wide as the input elements per result element; aligned corners change only the scale, as in torch."""
     width = max(scale, 1.0)
     taps, weight = FILTERS[shape]
     reach = width * taps
     centre = scale * (np.arange(out) + 0.5)
     low = np.maximum((centre - reach + 0.5).astype(np.int64), 0)
     high = np.minimum((centre + reach + 0.5).astype(np.int64), size)
-    first = np.minimum(low, size - (high - low).max())  # as many taps for each, all of them inside
+    first = np.minimum(low, size - (high - low).max())  # the same number of taps for each element, all inside
     at = first + np.arange((high - low).max())[:, None]
     t = np.abs((at - centre + 0.5) / width)
     weights = weight(t) * ((low <= at) & (at < high))
@@ -88,7 +88,9 @@ MODES: dict[str, Callable] = {"nearest": nearest, "linear": linear, "bicubic": b
 
 
 class Table(NamedTuple):
-    """Tap k is for the elements `outs[k]` of the result, None for all; it has positions and weights, None for ones."""
+    """Tap k contributes to the result elements `outs[k]` (None: all), from these positions with these weights (None:
+    ones).
+    """
 
     out: int
     outs: list[ndarray | None]
@@ -98,7 +100,7 @@ class Table(NamedTuple):
 
 @lru_cache(maxsize=256)
 def table(how: tuple, back: bool) -> Table:
-    """Positions outside are those of the nearest end."""
+    """Positions outside are clamped to the nearest end."""
     mode, size, *settings = how
     places, weights = MODES[mode](size, *settings)
     places = np.clip(places, 0, size - 1)
@@ -109,7 +111,7 @@ def table(how: tuple, back: bool) -> Table:
 
 
 def turned(places: ndarray, weights: ndarray | None, size: int) -> Table:
-    """For each element those that were made of it, in order."""
+    """The transposed table: for each input element, the result elements that it contributes to, in order."""
     flat = places.T.reshape(-1)
     order = np.argsort(flat, kind="stable")
     ends = np.searchsorted(flat[order], np.arange(size + 1))
@@ -128,9 +130,8 @@ def turned(places: ndarray, weights: ndarray | None, size: int) -> Table:
 
 
 def blend(x: ndarray, dim: int, how: tuple, back: bool) -> ndarray:
-    """out[.., o, ..] = sum over k of weights[k, o] x[.., places[k, o], ..] along `dim`; `back`: the transpose of
-    that."""
-    if dim and suggests_last(x):  # the same of the array as it lies
+    """out[.., o, ..] = sum over k of weights[k, o] x[.., places[k, o], ..] along `dim`; `back`: the transpose."""
+    if dim and suggests_last(x):  # the same on the array in memory order
         return np.moveaxis(blend(np.moveaxis(x, 1, -1), (dim - 1) or x.ndim - 1, how, back), -1, 1)
     found = table(how, back)
     picks = len(found.places) == 1 and found.outs[0] is None and found.weights[0] is None
@@ -142,12 +143,12 @@ def blend(x: ndarray, dim: int, how: tuple, back: bool) -> ndarray:
 
 @site
 def mixed(x: ndarray, dim: int, how: tuple, back: bool) -> ndarray:
-    """The sums of floating-point numbers, or picks."""
+    """Weighted sums of floating-point numbers, or plain lookups."""
     return by_taps(x, dim, table(how, back))
 
 
 def in_short(found: Table) -> Table:
-    """The table with weights in as many binary places as fit into 16 bits, in which torch mixes bytes."""
+    """The table with integer weights of at most 16 bits, with which torch blends bytes."""
     weights = [np.ones(len(at)) if w is None else w for at, w in zip(found.places, found.weights)]
     most = max(0.0, *[w.max() for w in weights])
     unit = next((2.0**n for n in range(22) if int(0.5 + most * 2 ** (n + 1)) >= 1 << 15), 2.0**22)

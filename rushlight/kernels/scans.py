@@ -1,4 +1,4 @@
-"""Scans along a dimension: what has been met so far."""
+"""Scans along a dimension: running results."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rushlight.kernels.reduce import check_dim, furthest
 
 
 def cummin(x: ndarray, dim: int) -> tuple[ndarray, ndarray]:
-    """The smallest element so far, and the last place where it stood."""
+    """The running minimum and its last index."""
     check_dim(x, dim)
     if not x.ndim:
         return x.copy(), np.zeros((), np.int64)
@@ -18,20 +18,21 @@ def cummin(x: ndarray, dim: int) -> tuple[ndarray, ndarray]:
 
 
 def logcumsumexp(x: ndarray, dim: int) -> ndarray:
-    """log(exp(x_0) + ... + exp(x_i)), never overflowing; in float64, as torch does: the error would grow with every
-    step."""
+    """log(exp(x_0) + ... + exp(x_i)) without overflow; in float64, as in torch, since the error would grow with every
+    step.
+    """
     check_dim(x, dim)
     if not x.ndim or not x.size:
         return x.copy()
     if x.dtype.kind != "c":
         return np.logaddexp.accumulate(plain(x.astype(np.float64, copy=False)), dim).astype(x.dtype, copy=False)
-    out = np.moveaxis(x.copy(), dim, 0)  # a view: filled row by row
+    out = np.moveaxis(x.copy(), dim, 0)  # a view, filled row by row
     for i in range(1, len(out)):
         out[i] = log_of_sum(out[i - 1], out[i])
     return np.moveaxis(out, 0, dim)
 
 
 def log_of_sum(x: ndarray, y: ndarray) -> ndarray:
-    """log(exp(x) + exp(y)) of complex numbers: the larger one plus a little, so the angle goes on past pi."""
+    """log(exp(x) + exp(y)) of complex numbers: the larger one plus a small term, so the angle continues past pi."""
     low, high = np.where(x.real < y.real, x, y), np.where(x.real < y.real, y, x)
     return np.where(high.real == -np.inf, high, high + np.log1p(np.exp(low - high)))

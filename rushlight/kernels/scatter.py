@@ -1,4 +1,4 @@
-"""Elements sent to places, and reduced there."""
+"""Scattering elements to indices with a reduction."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def reduce_at(x: ndarray, index: ndarray, source: ndarray, dim: int, reduce: str
 def reduce_into(
     r: ndarray, index: ndarray, source: ndarray, dim: int, reduce: str, include_self: bool = True
 ) -> ndarray:
-    """`reduce_at` into r, which lies in C order; of half precision in float32."""
+    """`reduce_at` into r, which is in C order; half precision is reduced in float32."""
     if index.size == 0:
         return r
     if is_half(r):
@@ -45,7 +45,7 @@ def reduce_into(
 
 
 def counts(shape: tuple[int, ...], index: ndarray, dim: int) -> ndarray:
-    """How often each place of an array of this shape is named."""
+    """How often each position of an array of this shape is an index."""
     line = line_of(index, shape, dim)
     if line is None:
         flat = as_intp(places(shape, index, dim).reshape(-1))
@@ -55,7 +55,7 @@ def counts(shape: tuple[int, ...], index: ndarray, dim: int) -> ndarray:
 
 
 def neutral(reduce: str, dtype: np.dtype) -> float:
-    """What a reduction begins with."""
+    """The initial value of a reduction."""
     if reduce in ("sum", "mean", "prod"):
         return int(reduce == "prod")
     sign = -1 if reduce == "amax" else 1

@@ -1,4 +1,4 @@
-"""Shape kernels: views where NumPy can make one, copies where it must."""
+"""Shape kernels: views if NumPy can make one, otherwise copies."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ from rushlight.kernels.layout import (
 )
 from rushlight.kernels.summation import added
 
-MAX_ELEMENTS = 2**60  # of 16 bytes: no address space has more
-KEPT_MASK_ELEMENTS = 1 << 16  # most elements of a mask that is kept for the next call
+MAX_ELEMENTS = 2**60  # elements of 16 bytes: no address space has more
+KEPT_MASK_ELEMENTS = 1 << 16  # most elements of a mask that is cached
 
 
 def reshape(x: ndarray, shape: tuple) -> ndarray:
@@ -38,7 +38,7 @@ def reshape(x: ndarray, shape: tuple) -> ndarray:
             made = x.reshape(shape)
         else:
             made = without_copy(x, shape)
-        if made.shape != shape and min(shape) < -1:  # NumPy takes -2 for -1
+        if made.shape != shape and min(shape) < -1:  # NumPy reads -2 as -1
             raise ValueError
         return made
     except ValueError:
@@ -48,18 +48,19 @@ def reshape(x: ndarray, shape: tuple) -> ndarray:
 
 
 def without_copy(x: ndarray, shape: tuple) -> ndarray:
-    """`reshape`, by a view if there is one; a copy is made in the way that is fast for few numbers in the last
-    dimension."""
+    """`reshape`, as a view if possible; copies of arrays with a small last dimension use `copy_of`, which is faster
+    there.
+    """
     try:
         return x.reshape(shape, copy=False)
     except ValueError:
         return copied(x).reshape(shape)
-    except TypeError:  # NumPy 2.0 does not know
+    except TypeError:  # missing in NumPy 2.0
         return x.reshape(shape)
 
 
 def misshapen(x: ndarray, shape: tuple) -> str:
-    """Why x cannot have this shape, in torch's words."""
+    """The reason why x cannot have this shape, in torch's words."""
     if any(n < -1 for n in shape):
         return f"invalid shape dimension {min(shape)}"
     if shape.count(-1) > 1:
@@ -73,7 +74,7 @@ def misshapen(x: ndarray, shape: tuple) -> str:
 
 
 def view(x: ndarray, shape: tuple) -> ndarray:
-    """reshape, but only where no copy is needed."""
+    """reshape, but only without a copy."""
     r = reshape(x, shape)
     if r.base is not x and (r.base is None or r.base is not x.base) and x.size and not np.may_share_memory(r, x):
         raise ValueError(
@@ -98,7 +99,7 @@ def expand(x: ndarray, shape: tuple) -> ndarray:
     x = np.asarray(x)
     more = len(shape) - x.ndim
     if shape[more:] == x.shape and shape[:more] == (1,) * more:
-        return x[(None,) * more + (...,)]  # each element once: it may be written to
+        return x[(None,) * more + (...,)]  # no repeated elements: writable
     try:
         # 3 us become 2
         if x.flags.c_contiguous and all([m in (1, n) for m, n in zip(x.shape, shape[more:])]):
@@ -112,7 +113,7 @@ def expand(x: ndarray, shape: tuple) -> ndarray:
 
 
 def not_expanded(old: tuple, new: tuple) -> str:
-    """torch's sentence for a shape that does not broadcast to another of as many or more dimensions."""
+    """torch's message for a shape that does not broadcast to a shape of the same or a larger number of dimensions."""
     at = max(i for i in range(-len(old), 0) if old[i] not in (1, new[i]))
     return (
         f"The expanded size of the tensor ({new[at]}) must match the existing size ({old[at]}) at non-singleton "
@@ -133,7 +134,7 @@ def flip(x: ndarray, dims: tuple) -> ndarray:
 
 
 def rolled(x: ndarray, moves: Sequence[int], axes: Sequence[int], back: bool = False) -> ndarray:
-    """Elements moved along dimensions, those that fall off coming in at the other end; or moved back."""
+    """Elements shifted along dimensions, with those that fall off the end reinserted at the beginning; or shifted back."""
     images = x
     for move, d in zip(moves, axes):
         n = x.shape[d]
@@ -154,7 +155,7 @@ def triu(x: ndarray, diagonal: int = 0) -> ndarray:
 
 
 def below(rows: int, columns: int, diagonal: int) -> ndarray:
-    """What is on a diagonal or below."""
+    """True on and below a diagonal."""
     return (
         remembered(rows, columns, diagonal)
         if rows * columns <= KEPT_MASK_ELEMENTS
@@ -164,7 +165,7 @@ def below(rows: int, columns: int, diagonal: int) -> ndarray:
 
 @lru_cache(maxsize=16)
 def remembered(rows: int, columns: int, diagonal: int) -> ndarray:
-    """The same, made once: half of the time of a small tril."""
+    """The same from a cache: half of the time of a small tril."""
     r = np.tri(rows, columns, diagonal, bool)
     r.flags.writeable = False
     return r
@@ -191,7 +192,7 @@ def unsqueeze(x: ndarray, new_dim: int) -> ndarray:
 
 
 def squeeze(x: ndarray, dims: tuple | None = None) -> ndarray:
-    """Without the dimensions of size 1, or those of `dims` that are."""
+    """x without its dimensions of size 1, or without those among `dims`."""
     kept = [n for i, n in enumerate(x.shape) if n != 1 or dims is not None and i not in dims]
     return x.reshape(kept)
 
@@ -225,7 +226,7 @@ def unflatten(x: ndarray, dim: int, shape: tuple) -> ndarray:
 
 
 def extent(x: ndarray, dim: int) -> int:
-    """The size of a dimension; NumPy's error for one that is not there becomes torch's (failures.failure)."""
+    """The size of a dimension; NumPy's error for an invalid dimension becomes torch's (failures.failure)."""
     if dim >= x.ndim:
         raise np.exceptions.AxisError(dim, x.ndim)
     return x.shape[dim]
@@ -257,7 +258,7 @@ def getitem(x: ndarray, key: tuple) -> ndarray:
 
 
 def embed(g: ndarray, shape: tuple, key: tuple) -> ndarray:
-    """Zeros of `shape` with g at `key`: what getitem undoes."""
+    """Zeros of `shape` with g at `key`: the transpose of getitem."""
     r = np.zeros(shape, g.dtype)
     r[key] = g
     return r
@@ -269,23 +270,23 @@ def diagonal(x: ndarray, offset: int = 0, dim0: int = 0, dim1: int = 1) -> ndarr
     extent(x, dim0)
     extent(x, dim1)
     r = x.diagonal(offset, dim0, dim1)[...]
-    if x.flags.writeable:  # NumPy hands it out read-only
+    if x.flags.writeable:  # NumPy returns a read-only view
         r.flags.writeable = True
         return r
-    with suppress(ValueError):  # of a read-only array it stays so
+    with suppress(ValueError):  # a view of a read-only array stays read-only
         r.flags.writeable = True
     return r
 
 
 def embed_diagonal(g: ndarray, shape: tuple, offset: int, dim0: int, dim1: int) -> ndarray:
-    """Zeros of `shape` with g on a diagonal: what diagonal undoes."""
+    """Zeros of `shape` with g on a diagonal: the transpose of diagonal."""
     r = np.zeros(shape, g.dtype)
     diagonal(r, offset, dim0, dim1)[...] = g
     return r
 
 
 def unfold_dim(x: ndarray, dim: int, size: int, step: int) -> ndarray:
-    """Windows of `size` along a dimension, every `step`: a new last dimension. Read-only where they overlap."""
+    """Windows of `size` along a dimension, every `step`, as a new last dimension. Read-only if windows overlap."""
     size, step = index(size), index(step)
     if step <= 0:
         raise RuntimeError(f"step is {step} but must be > 0")
@@ -294,7 +295,7 @@ def unfold_dim(x: ndarray, dim: int, size: int, step: int) -> ndarray:
     if not x.ndim:
         return x.reshape(1)[:size]
     n = x.shape[dim]
-    # 3 us, the functions for it take 25
+    # 3 us; NumPy's functions for it take 25
     if x.flags.c_contiguous and x.dtype.kind != "V" and 0 < size <= n:
         shape = *x.shape[:dim], (n - size) // step + 1, *x.shape[dim + 1 :], size
         r = np.ndarray(
@@ -309,8 +310,9 @@ def unfold_dim(x: ndarray, dim: int, size: int, step: int) -> ndarray:
 
 
 def add_windows(g: ndarray, shape: tuple, dim: int, size: int, step: int) -> ndarray:
-    """The windows' elements added where they came from: what unfold_dim undoes. As many of a window at once as windows
-    are apart: 2 x 33 of 128, 32 apart, in 35 us, element by element in 580."""
+    """The windows' elements added up at their source: the transpose of unfold_dim. `step` elements of all windows are
+    added at a time: 2 x 33 of 128, 32 apart, take 35 us, one element at a time 580.
+    """
     if not shape:
         return np.asarray(np.add.reduce(g))
     before, count, n = (slice(None),) * dim, g.shape[dim], shape[dim]
@@ -336,19 +338,21 @@ def clone(x: ndarray) -> ndarray:
 
 
 def laid_out(x: ndarray, order: tuple) -> ndarray:
-    """A copy whose dimensions lie in memory in this order, the outermost first."""
+    """A copy whose dimensions have this order in memory, outermost first."""
     return x.transpose(order).copy("C").transpose(np.argsort(order) if order else ())
 
 
 def overwrite(x: ndarray, y: ndarray) -> ndarray:
-    """y in the shape of x: what copy_ writes. TypeError where x is no array: of a batch of vmap y says too little."""
+    """y in the shape of x: the new value for copy_. TypeError if x is no array: for a batch of vmap, y alone does not
+    determine the result.
+    """
     if not isinstance(x, ndarray):
         raise TypeError("overwrite() takes arrays")
     return np.broadcast_to(y, x.shape).astype(x.dtype)
 
 
 def cat(tensors: Sequence[ndarray], dim: int = 0) -> ndarray:
-    """One after another along `dim`; an empty 1-d tensor counts for nothing, as in torch."""
+    """Concatenation along `dim`; an empty 1-d tensor is ignored, as in torch."""
     kept = [t for t in tensors if t.shape != (0,)]
     if not kept:  # along whichever dimension
         return tensors[0].copy()
@@ -361,7 +365,7 @@ def cat(tensors: Sequence[ndarray], dim: int = 0) -> ndarray:
 
 
 def joined_like(r: ndarray, tensors: Sequence[ndarray]) -> ndarray:
-    """r in C order, or with its channels innermost if those of all the tensors are."""
+    """r in C order, or channels-last if all tensors are."""
     if r.flags.c_contiguous and tensors[0].flags.c_contiguous:
         return r
     last = all([suggests_last(t) for t in tensors])
@@ -369,7 +373,7 @@ def joined_like(r: ndarray, tensors: Sequence[ndarray]) -> ndarray:
 
 
 def rejoined(parts: Sequence[ndarray], dim: int) -> ndarray:
-    """`cat` for a gradient: a view where the parts lie one after the other in memory already, as attention's do."""
+    """`cat` of gradients; a view if the parts are adjacent in memory (attention)."""
     first, along = parts[0], [a.shape[dim] for a in parts]
     owner, strides = first.base, first.strides
     if (
@@ -394,7 +398,7 @@ def hint_of_cat(tensors: Sequence[ndarray]) -> str:
 
 
 def not_joined(tensors: Sequence[ndarray], dim: int) -> str:
-    """Why tensors cannot be joined along `dim`, in torch's words."""
+    """The reason why tensors cannot be joined along `dim`, in torch's words."""
     first = tensors[0]
     for i, t in enumerate(tensors):
         if not t.ndim:
@@ -424,13 +428,13 @@ def stack(tensors: Sequence[ndarray], new_dim: int = 0) -> ndarray:
     if new_dim >= len(shape):
         tensors = [t[..., None] for t in tensors]
         return joined_like(np.concatenate(tensors, new_dim), tensors)
-    # 16 of 3 x 8 x 8 in 5 us, np.stack takes 12
+    # 16 of 3 x 8 x 8 in 5 us; np.stack takes 12
     joined = joined_like(np.concatenate(tensors, new_dim), tensors)
     return joined.reshape(*shape[:new_dim], len(tensors), *shape[new_dim:])
 
 
 def unbind(x: ndarray, dim: int = 0) -> list[ndarray]:
-    if x.ndim > 1:  # rows in 0.1 us each, by keys 0.2
+    if x.ndim > 1:  # rows take 0.1 us each, keys 0.2
         return list(x if dim == 0 else x.transpose(dim, *range(dim), *range(dim + 1, x.ndim)))
     return [x[i, ...] for i in range(x.shape[dim])]
 
@@ -446,7 +450,7 @@ def split_sizes(x: ndarray, lengths: Sequence[int], dim: int = 0) -> list[ndarra
 
 @lru_cache(maxsize=256)
 def keys_of(lengths: tuple[int, ...], dim: int) -> list[tuple]:
-    """The keys that read parts of these lengths, one after the other along a dimension."""
+    """The keys of consecutive parts with these lengths along a dimension."""
     lead, keys, start = (slice(None),) * dim, [], 0
     for n in lengths:
         keys.append((*lead, slice(start, start + n), ...))
@@ -460,16 +464,16 @@ builtins_sum = sum
 def repeat(x: ndarray, shape: tuple) -> ndarray:
     if len(shape) < x.ndim:
         raise ValueError("Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor")
-    if x.size * prod(shape) >= MAX_ELEMENTS:  # np.tile counts with overflow, and crashes
+    if x.size * prod(shape) >= MAX_ELEMENTS:  # np.tile overflows when it multiplies the sizes, and crashes
         raise overflowed(shape)
     return plain(np.tile(x, shape))
 
 
 def fold_repeats(g: ndarray, shape: tuple, repeats: tuple) -> ndarray:
-    """The copies' elements added up: what repeat undoes."""
+    """The copies' elements added up: the transpose of repeat."""
     lead = (1,) * (len(repeats) - len(shape)) + tuple(shape)
     parts: list[int] = []
-    copies = []  # the dimensions of copies; NumPy is slower by dimensions of size 1
+    copies = []  # the axes of the copies; dimensions of size 1 would slow NumPy down
     for count, n in zip(repeats, lead):
         if count != 1:
             copies.append(len(parts))
@@ -479,7 +483,7 @@ def fold_repeats(g: ndarray, shape: tuple, repeats: tuple) -> ndarray:
 
 
 def to(x: ndarray, dtype: Any) -> ndarray:
-    """Converted to a dtype; of a complex number, a real dtype keeps the real part."""
+    """Converted to a dtype; converting complex to real keeps the real part."""
     if x.dtype.kind == "c" and dtype.numpy.kind not in "cb":
         x = x.real
     return converted(x, dtype.numpy)

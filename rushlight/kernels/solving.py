@@ -1,4 +1,4 @@
-"""Determinants, inverses and equations, for matrices and stacks of them (..., n, n)."""
+"""Determinants, inverses and linear equations, for matrices and stacks of matrices (..., n, n)."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from rushlight.base.dependencies import scipy_part
 from rushlight.base.faster import site
 from rushlight.kernels.factorizations import adjoint, checked, codes, lapack, lu_core
 
-SUBSTITUTION_ROWS = 16  # most rows and columns of triangles that are solved side by side
-DOUBLE_EXP_ROWS = 64  # most rows for which exp is computed in double: 1.3 times as long for 64
-# NumPy's own modules warn of overflow and division by zero; torch gives inf and nan silently.
+SUBSTITUTION_ROWS = 16  # most rows and columns of triangles that are solved together
+DOUBLE_EXP_ROWS = 64  # most rows for which exp is computed in double precision: 1.3 times as long for 64
+# NumPy's own modules warn about overflow and division by zero; torch returns inf and nan silently.
 _quiet = np.errstate(all="ignore")
 
 
@@ -31,8 +31,9 @@ def linalg_slogdet(x: ndarray) -> tuple[ndarray, ndarray]:
 
 @_quiet
 def cofactors(x: ndarray) -> ndarray:
-    """The derivative of det: det(x) x^-T where x is far from singular, else from its singular values, which is exact
-    everywhere: with x = U S Vh, det(U Vh) conj(U) D conj(Vh), where D_i is the product of the other singular values."""
+    """The derivative of det: det(x) x^-T if x is far from singular, otherwise from its singular values, which is exact
+    everywhere: with x = U S Vh, det(U Vh) conj(U) D conj(Vh), where D_i is the product of the other singular values.
+    """
     if not x.size:
         return x.copy()
     inverse = linalg_inv_ex(x)[0]
@@ -42,13 +43,13 @@ def cofactors(x: ndarray) -> ndarray:
     if near.all():
         return of_singular_values(x)
     r = np.linalg.det(x)[..., None, None] * inverse.mT
-    if near.any():  # 1 of 500 3 x 3: all of them took seven times as long
+    if near.any():  # only the singular ones, such as 1 of 500 3 x 3: computing all of them took seven times as long
         r[near] = of_singular_values(x[near])
     return r
 
 
 def of_singular_values(x: ndarray) -> ndarray:
-    """`cofactors` of matrices that may be singular; nan of those with infinities or nan."""
+    """`cofactors` for matrices that may be singular; nan for matrices with infinities or nan."""
     if not (finite := np.isfinite(x).all((-2, -1))).all():
         r = np.full_like(x, np.nan)
         r[finite] = of_singular_values(x[finite]) if finite.any() else 0
@@ -61,15 +62,16 @@ def of_singular_values(x: ndarray) -> ndarray:
 
 
 def failed(x: ndarray) -> ndarray:
-    """For each matrix where its LU decomposition meets a zero, counted from 1, or 0."""
+    """For each matrix the 1-based position of the first zero pivot of its LU decomposition, or 0."""
     return lu_core(x)[2]
 
 
 @_quiet
 @site
 def linalg_inv_ex(x: ndarray) -> tuple[ndarray, ndarray]:
-    """The inverses, and for each matrix the place of the first pivot that is 0, counted from 1, or 0; of those the
-    inverse is inf."""
+    """The inverses, and for each matrix the 1-based position of the first zero pivot, or 0; a singular matrix has the
+    inverse inf.
+    """
     if not x.size:
         return x.copy(), codes(x)
     try:
@@ -84,7 +86,9 @@ def linalg_inv_ex(x: ndarray) -> tuple[ndarray, ndarray]:
 @_quiet
 @site
 def solution(a: ndarray, b: ndarray) -> tuple[ndarray, ndarray]:
-    """X with a X = b for matrices b (..., n, k), and for each a where it is singular; there X is inf."""
+    """X with a X = b for matrices b (..., n, k), and for each a the 1-based position of a zero pivot, or 0; X is inf if
+    a is singular.
+    """
     if not (a.size and b.size):
         batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
         return np.zeros((*batch, *b.shape[-2:]), b.dtype), codes(a)
@@ -98,7 +102,7 @@ def solution(a: ndarray, b: ndarray) -> tuple[ndarray, ndarray]:
 
 
 def triangular(a: ndarray, b: ndarray, upper: bool = False, unitriangular: bool = False) -> ndarray:
-    """X with a X = b, of a only one triangle read; the diagonal taken as 1 if `unitriangular`."""
+    """X with a X = b for a triangular a; only one triangle is read, and the diagonal counts as 1 if `unitriangular`."""
     trsm = scipy_part("linalg", "solving with triangular matrices needs").get_blas_funcs("trsm", dtype=a.dtype)
     batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
     a, b = (np.broadcast_to(t, (*batch, *t.shape[-2:])) for t in (a, b))
@@ -108,7 +112,7 @@ def triangular(a: ndarray, b: ndarray, upper: bool = False, unitriangular: bool 
     r = np.empty(b.shape, b.dtype)
     if r.size:
         for i in np.ndindex(batch):
-            # in Fortran's order, where C's is its transpose: nothing is copied
+            # in Fortran order (the transpose is in C order): nothing is copied
             one = a[i]
             straight = one.flags.f_contiguous and not one.flags.c_contiguous
             r[i] = trsm(
@@ -131,9 +135,10 @@ def cholesky_solution(b: ndarray, factor: ndarray, upper: bool = False) -> ndarr
 
 
 def substituted(a: ndarray, b: ndarray, upper: bool, unitriangular: bool) -> ndarray:
-    """`triangular` of many small matrices, row after row of all of them at once: they stand side by side, the innermost
-    dimension of a (n, n, many) and r (n, k, many). 500 of 3 x 3 in 0.03 ms, one after the other in 1.2; of 16 x 16 in
-    0.6, 1.6."""
+    """`triangular` for many small matrices, one row at a time for all of them: the batch is the innermost dimension of
+    a (n, n, many) and r (n, k, many). 500 of 3 x 3 take 0.03 ms, one matrix at a time 1.2; 500 of 16 x 16 take 0.6,
+    1.6.
+    """
     a, r = (np.array(np.moveaxis(t.reshape(-1, *t.shape[-2:]), 0, -1), order="C") for t in (a, b))
     for i in range(len(a))[:: -1 if upper else 1]:
         if not unitriangular:
@@ -144,8 +149,9 @@ def substituted(a: ndarray, b: ndarray, upper: bool, unitriangular: bool) -> nda
 
 
 def least_squares(a: ndarray, b: ndarray, rcond: float, driver: str) -> tuple[ndarray, ndarray, ndarray]:
-    """X that minimizes |a X - b|, the rank of a, and its singular values; the last two only where the driver has
-    them."""
+    """X that minimizes |a X - b|, the rank of a, and its singular values; rank and values only if the driver computes
+    them.
+    """
     lstsq = scipy_part("linalg", "least squares need").lstsq
     batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
     a, b = (np.broadcast_to(t, (*batch, *t.shape[-2:])) for t in (a, b))
@@ -167,7 +173,7 @@ def least_squares(a: ndarray, b: ndarray, rcond: float, driver: str) -> tuple[nd
 
 @_quiet
 def inverse_of_rank(x: ndarray, atol: ndarray, rtol: ndarray, hermitian: bool = False) -> ndarray:
-    """Moore and Penrose's inverse: 1/s for each singular value s > max(atol, rtol s_max), 0 for the others."""
+    """The Moore-Penrose inverse: 1/s for each singular value s > max(atol, rtol s_max), 0 for the others."""
     if not x.size:
         return np.zeros((*x.shape[:-2], *x.shape[:-3:-1]), x.dtype)
     if hermitian:
@@ -182,9 +188,10 @@ def inverse_of_rank(x: ndarray, atol: ndarray, rtol: ndarray, hermitian: bool = 
 
 
 def linalg_matrix_exp(x: ndarray) -> ndarray:
-    """exp of a matrix: scaling and squaring with a Pade approximant (Al-Mohy and Higham, 2009). Small matrices of
-    single precision in double, which takes as long: 100 of 8 x 8 are off by 5e-8 of their largest number, in single by
-    2e-6."""
+    """exp of a matrix: scaling and squaring with a Pade approximant (Al-Mohy and Higham, 2009). Small float32 matrices
+    are computed in double precision, which takes no longer: for 100 of 8 x 8 the error is 5e-8 of their largest number,
+    in single precision 2e-6.
+    """
     if not x.size:
         return x.copy()
     expm = scipy_part("linalg", "matrix_exp needs").expm

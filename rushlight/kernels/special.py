@@ -25,19 +25,20 @@ _gammaln, _gammainc, _gammaincc = from_scipy("gammaln"), from_scipy("gammainc"),
 def lgamma(x: ndarray) -> ndarray:
     r, ends = _gammaln(x), x == -np.inf
     if np.count_nonzero(ends):
-        np.copyto(r, np.inf, where=ends)  # SciPy has -inf there
+        np.copyto(r, np.inf, where=ends)  # SciPy returns -inf
     return r
 
 
 @of_reals
 def erfinv(x: ndarray) -> ndarray:
-    """The inverse of erf. Single precision by double: initial weights made of it are torch's to the bit but for 3 in
-    10,000. (The polynomials of M. Giles, 2010, are 3.5 units in the last place off: 100,000 numbers in 0.3 ms; so in
-    2.2.) Where x is beyond 1 SciPy would take 3 us for each."""
+    """The inverse of erf. Single precision is computed in double: initial weights made with it equal torch's to the bit
+    except for 3 in 10,000. (The polynomials of M. Giles, 2010, are 3.5 units in the last place off; they take 0.3 ms
+    for 100,000 numbers, this 2.2.) Numbers beyond 1 are handled before SciPy, which would take 3 us for each.
+    """
     wide = x.astype(np.float64)
     beyond = np.absolute(wide) > 1
     y = np.where(beyond, np.nan, _erfinv(np.where(beyond, 0, wide))) if beyond.any() else _erfinv(wide)
-    return np.copysign(y, wide)  # SciPy has 0 for -0
+    return np.copysign(y, wide)  # SciPy returns 0 for -0
 
 
 def horner(x: ndarray, coefficients: tuple[float, ...]) -> ndarray:
@@ -51,8 +52,9 @@ def horner(x: ndarray, coefficients: tuple[float, ...]) -> ndarray:
 
 @of_reals
 def digamma(x: ndarray) -> ndarray:
-    """d log(gamma(x)) / dx. Single precision below 0 by reflection, digamma(1 - x) - pi / tan(pi x), in double, as in
-    torch: SciPy sums a series around each root, 100,000 numbers from -1 to 0 in 210 ms, these in 3."""
+    """d log(gamma(x)) / dx. Single precision below 0 is computed by reflection, digamma(1 - x) - pi / tan(pi x), in
+    double, as in torch: SciPy sums a series around each root, 210 ms for 100,000 numbers from -1 to 0; this takes 3.
+    """
     if x.dtype != np.float32 or not (below := x < 0).any():
         return _digamma(x)
     wide = x.astype(np.float64)
@@ -63,14 +65,15 @@ def digamma(x: ndarray) -> ndarray:
 
 
 def from_whole(x: ndarray) -> ndarray:
-    """x less the nearest whole number: sin, squared, and tan of pi times that are those of pi x."""
+    """x minus the nearest integer: sin^2 and tan of pi times the result equal those of pi x."""
     with np.errstate(invalid="ignore"):  # inf - inf
         return x - np.rint(x)
 
 
 def trigamma(x: ndarray) -> ndarray:
     """The derivative of digamma, for single precision, in double: sum 1/(x + k)^2 up to x >= 6, Stirling's series
-    above, and pi^2 / sin^2(pi x) - trigamma(1 - x) for x < 1/2. 100,000 numbers in 3 ms, by zeta in 20."""
+    above, and pi^2 / sin^2(pi x) - trigamma(1 - x) for x < 1/2. 100,000 numbers in 3 ms, by zeta in 20.
+    """
     wide = x.astype(np.float64)
     low = wide < 0.5
     z, total = np.where(low, 1 - wide, wide), np.zeros_like(wide)
@@ -100,12 +103,12 @@ def polygamma(x: ndarray, n: int) -> ndarray:
 
 
 def igamma(x: ndarray, y: ndarray) -> ndarray:
-    """The regularized lower incomplete gamma function: of y, with the parameter x."""
+    """The regularized lower incomplete gamma function of y, with the parameter x."""
     return _gammainc(_real(x), y)
 
 
 def igammac(x: ndarray, y: ndarray) -> ndarray:
-    """1 - igamma(x, y), exact also where that is tiny."""
+    """1 - igamma(x, y), accurate even if it is tiny."""
     return _gammaincc(_real(x), y)
 
 
@@ -116,14 +119,14 @@ def _real(x: ndarray) -> ndarray:
 
 
 def logit(x: ndarray, eps: float | None = None) -> ndarray:
-    """log(x / (1 - x)); that of eps where x is less, of 1 - eps where x is more."""
+    """log(x / (1 - x)), with x clamped to [eps, 1 - eps]."""
     if eps is not None and eps >= 0:
         x = np.minimum(np.maximum(x, x.dtype.type(eps)), x.dtype.type(1 - eps))
     return np.log(x / (1 - x))
 
 
 def sinc(x: ndarray) -> ndarray:
-    """sin(pi x) / (pi x), and 1 at 0."""
+    """sin(pi x) / (pi x); 1 at 0."""
     none = x == 0
     y = np.where(none, 1, x * np.pi) if np.count_nonzero(none) else x * np.pi
     r = np.asarray(np.sin(y) / y)
@@ -133,7 +136,7 @@ def sinc(x: ndarray) -> ndarray:
 
 
 def spherical_bessel_j0(x: ndarray) -> ndarray:
-    """sin(x) / x, and its limits: 1 at 0, 0 far away."""
+    """sin(x) / x, with its limits: 1 at 0, 0 at infinity."""
     y = np.where((x == 0) | np.isinf(x), 1, x)
     return np.where(x == 0, 1, np.where(np.isinf(x), 0, np.sin(y) / y)).astype(x.dtype, copy=False)
 
@@ -142,10 +145,10 @@ def spherical_bessel_j0(x: ndarray) -> ndarray:
 
 
 def _polynomial(name: str, most: dict[str, int] | None = None) -> Callable:
-    """SciPy's polynomial of degree n at x; 0 for negative n, and nan for n above `most`, by dtype, as in torch."""
+    """SciPy's polynomial of degree n at x; 0 for negative n, and nan for n above `most` (by dtype), as in torch."""
 
     def evaluate(x: ndarray, n: ndarray) -> ndarray:
-        degree = np.where(n > -1, n, -1).astype("l")  # nan is none; SciPy takes C's long
+        degree = np.where(n > -1, n, -1).astype("l")  # nan is not a degree; SciPy converts to C long
         values = np.where(degree < 0, 0, scipy_function(name)(np.maximum(degree, 0), x))
         return values if most is None else np.where(degree > most[x.dtype.name], np.nan, values)
 

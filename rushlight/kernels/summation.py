@@ -1,4 +1,4 @@
-"""Adding up along dimensions, in float32 as exactly as torch does."""
+"""Sums along dimensions, in float32 as accurate as torch's."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from numpy import ndarray
 from rushlight.base.faster import site
 from rushlight.base.memory_format import room_like
 
-try:  # without np.einsum's Python: of 2 x 8 in 0.8 us, not 1.5
+try:  # without np.einsum's Python code: 2 x 8 takes 0.8 us, not 1.5
     from numpy._core.multiarray import c_einsum as rows_einsum
 except ImportError:
     rows_einsum = np.einsum
 
-# From which sums go by BLAS: fewer elements are added sooner than BLAS is called
+# least elements for sums by BLAS: below this size a loop finishes before BLAS starts
 BLAS_ELEMENTS = 4096
-BLOCK_ROWS = 128  # rows added one after the other, as exact as torch
-IN_TURN_ELEMENTS = 7  # most elements of a row that NumPy adds one after the other
-EINSUM_ELEMENTS = 1024  # most elements of a row for which einsum is as exact
-THREADED_ELEMENTS = 1 << 13  # from which BLAS's threads would share a product
-JOINED_ROW_ELEMENTS = 16  # of a row, below which rows are added up together with others
+BLOCK_ROWS = 128  # rows added one at a time, as accurate as torch
+IN_TURN_ELEMENTS = 7  # most elements of a row that NumPy adds one at a time
+EINSUM_ELEMENTS = 1024  # most elements of a row for which einsum is as accurate
+THREADED_ELEMENTS = 1 << 13  # elements from which BLAS would use several threads
+JOINED_ROW_ELEMENTS = 16  # elements of a row; shorter rows are added up together with others
 ONES = {np.dtype(t): np.ones(BLOCK_ROWS, t) for t in (np.float32, np.float64)}
-# typed as Any: NumPy's stubs know `keepdims` by name alone, which takes longer
+# typed as Any: NumPy's stubs accept `keepdims` by name only, which is slower
 add_reduce: Any = np.add.reduce
 max_reduce: Any = np.maximum.reduce
 
@@ -34,8 +34,9 @@ max_reduce: Any = np.maximum.reduce
 def added(x: ndarray, dims: Any = None, keepdim: bool = False) -> ndarray:
     """np.add.reduce(x, dims) in C order, with rounding errors that do not grow with the number of rows.
 
-    NumPy adds pairwise along the last dimension only; above it, row to row: the sum of 100,000 rows is off by 1e-5.
-    Blocks of rows times ones, products of BLAS, take 0.1 to 1 of the time."""
+    NumPy adds pairwise along the last dimension only; along other dimensions it adds one row after the other: the sum
+    of 100,000 rows is off by 1e-5. Products of ones with blocks of rows, by BLAS, take 0.1 to 1 of the time.
+    """
     axes = (dims,) if dims.__class__ is int else dims
     if (
         axes == (0,)
@@ -44,7 +45,7 @@ def added(x: ndarray, dims: Any = None, keepdim: bool = False) -> ndarray:
         and x.flags.c_contiguous
         and (len(x) <= BLOCK_ROWS or x.size >= BLAS_ELEMENTS)
     ):
-        r = rows_added(x)  # 100 x 16: 1.6 us, NumPy's loop over the rows 3.7
+        r = rows_added(x)  # 100 x 16: 1.6 us; NumPy's loop over the rows takes 3.7
         return r[None] if keepdim else r
     if (
         x.ndim
@@ -62,26 +63,26 @@ def added(x: ndarray, dims: Any = None, keepdim: bool = False) -> ndarray:
         and x.dtype in ONES
         and x.flags.c_contiguous
     ):
-        r = rows_added(x)  # a mean over tokens, 8 x 32 x 128: 4 us, by the long way below 11
+        r = rows_added(x)  # a mean over tokens, 8 x 32 x 128: 4 us; the general path below takes 11
         return r[:, None] if keepdim else r
     if axes and len(axes) > 1 and (n := row_length(x.shape, axes)) and x.dtype in ONES and x.flags.c_contiguous:
         lead = x.shape[: x.ndim - len(axes)]
         r = along_rows(x.reshape(*lead, n))
         return r.reshape(lead + (1,) * len(axes)) if keepdim else r
     if x.size < BLAS_ELEMENTS or x.dtype not in ONES or not (axes is None or axes and valid(axes, x.ndim)):
-        # half precision by way of single: ones would stop at 2048, or 256
+        # half precision is added in float32: a sum of ones would stop at 2048, or 256
         if x.itemsize == 2 and x.dtype.kind in "fV":
             from rushlight.kernels.float16 import converted, single
 
             return converted(np.asarray(added(single(x), dims, keepdim)), x.dtype)
         return in_c_order(add_reduce(x, dims, None, None, keepdim))
-    if axes is None:  # a few columns of a matrix would be added row to row
+    if axes is None:  # a few columns of a matrix: NumPy would add row by row
         return add_reduce(x if x.flags.forc else x.copy(), None, None, None, keepdim)
-    # of channels: 2 x 8 x 24 x 24 in 7 us, not 27
+    # sums over channels: 2 x 8 x 24 x 24 in 7 us, not 27
     if ends_in_rows(x.shape, axes) and x.flags.c_contiguous:
         return in_c_order(add_reduce(x, dims, None, None, keepdim))
     order = list(range(x.ndim))
-    if not x.flags.c_contiguous:  # in the order of memory, if all of it is there
+    if not x.flags.c_contiguous:  # in memory order, if x is a whole block of memory
         by_stride = sorted(order, key=[-s for s in x.strides].__getitem__)
         order = by_stride if x.transpose(by_stride).flags.c_contiguous else order
         x = np.ascontiguousarray(x.transpose(order))
@@ -95,7 +96,7 @@ def added(x: ndarray, dims: Any = None, keepdim: bool = False) -> ndarray:
 
 
 def in_c_order(r: Any) -> Any:
-    """A sum as NumPy gives it, in C order; np.ascontiguousarray would make a vector of a number."""
+    """NumPy's sum in C order; np.ascontiguousarray would turn a number into a vector."""
     return r if r.ndim < 2 or r.flags.c_contiguous else r.copy()
 
 
@@ -106,7 +107,7 @@ def add_to(a: ndarray, b: ndarray) -> None:
 
 
 def copy_like(leaf: ndarray, g: ndarray) -> ndarray:
-    """A copy of a gradient that lies in memory as its leaf does; in C order, as torch's, where the leaf has gaps."""
+    """A copy of a gradient in its leaf's memory layout; in C order, as in torch, if the leaf has gaps."""
     if leaf.flags.c_contiguous or (r := room_like(leaf, leaf.dtype)).strides != leaf.strides:
         return g.copy()
     r[...] = g
@@ -114,8 +115,9 @@ def copy_like(leaf: ndarray, g: ndarray) -> ndarray:
 
 
 def row_length(shape: tuple, axes: tuple) -> int:
-    """How many elements the last dimensions hold, if these are the last ones, each named once, and they are of rows for
-    einsum; 0 if not."""
+    """The number of elements in the summed dimensions if they are the last ones, without repeats, and rows of this
+    length suit einsum; else 0.
+    """
     ndim = len(shape)
     kept = ndim - len(axes)
     n = prod(shape[kept:])
@@ -125,7 +127,7 @@ def row_length(shape: tuple, axes: tuple) -> int:
 
 
 def ends_in_rows(shape: tuple, axes: tuple) -> bool:
-    """Whether the last dimensions are added up, as NumPy does pairwise, and then not many such sums."""
+    """True if the last dimensions are summed, as NumPy does pairwise, and only few such sums are then added."""
     d, n = len(shape) - 1, 1
     while d in axes:
         n *= shape[d]
@@ -134,11 +136,12 @@ def ends_in_rows(shape: tuple, axes: tuple) -> bool:
 
 
 def along_rows(x: ndarray) -> ndarray:
-    """The sum of each row (..., n). Of 8 to 1024 elements einsum adds up four vectors side by side: 128 x 400 in 14 us,
-    by NumPy's pairs 33, 10,000 x 16 in 42, not 190; with the same bits for a row however many there are (BLAS would
-    give others)."""
+    """The sum of each row (..., n). For 8 to 1024 elements einsum adds up four vectors in parallel: 128 x 400 in 14 us,
+    NumPy's pairwise sum 33; 10,000 x 16 in 42, not 190. A row gets the same bits for any number of rows (BLAS would
+    give others).
+    """
     n = x.shape[-1]
-    # 51,200 rows of 2 in 0.1 ms, NumPy's loop over each row takes 1
+    # 51,200 rows of 2 in 0.1 ms; NumPy's loop over each row takes 1
     if 1 < n <= IN_TURN_ELEMENTS and x.size >= BLAS_ELEMENTS:
         r = x[..., 0] + x[..., 1]
         for i in range(2, n):
@@ -148,13 +151,14 @@ def along_rows(x: ndarray) -> ndarray:
 
 
 def valid(axes: tuple, ndim: int) -> bool:
-    """Whether these are dimensions, each named once; NumPy reports it where not."""
+    """True for distinct, valid axes; otherwise NumPy raises its own error."""
     return -ndim <= min(axes) and max(axes) < ndim and len({d % ndim for d in axes}) == len(axes)
 
 
 def block_by_block(x: ndarray, axes: list[int]) -> ndarray:
-    """The sum over `axes`, which rise, with all dimensions kept: each run of neighbours at once, a short last one
-    last."""
+    """The sum over the sorted `axes`, with all dimensions kept: each run of adjacent axes at once, a short last run
+    last.
+    """
     shape = list(x.shape)
     blocks: list[list[int]] = []
     for d in axes:
@@ -176,22 +180,24 @@ def block_by_block(x: ndarray, axes: list[int]) -> ndarray:
 
 
 def product(ones: ndarray, x: ndarray) -> ndarray:
-    """Of much on one thread: those of BLAS would wait, spinning, beside the loops that come next, which share the cores
-    (a step of a large MLP on two threads: 104 ms, and 58)."""
-    multiply = np.dot if x.ndim == 2 else np.matmul  # gemv, where matmul takes three times as long
+    """Large products run on one BLAS thread: several threads would keep spinning and slow down the loops that come next
+    (a step of a large MLP on two threads: 104 ms, and 58).
+    """
+    multiply = np.dot if x.ndim == 2 else np.matmul  # gemv; matmul takes three times as long
     return alone()(multiply, ones, x) if x.size >= THREADED_ELEMENTS else multiply(ones, x)
 
 
 @cache
 def alone() -> Callable[..., ndarray]:
-    from rushlight.base.threads import alone  # read when first needed
+    from rushlight.base.threads import alone  # imported on first use
 
     return alone
 
 
 def rows_added(x: ndarray) -> ndarray:
-    """(..., n, m) -> (..., m). The rows of all blocks lie side by side in one product (500 x 32: 16 us, in a product
-    for each block 37); what it gives, a row for each block, is added up in the same way."""
+    """(..., n, m) -> (..., m). One product sums all blocks of BLOCK_ROWS rows (500 x 32: 16 us, one product per block
+    37); the resulting rows, one for each block, are added up in the same way.
+    """
     n, m = x.shape[-2:]
     ones, blocks = ONES[x.dtype], n // BLOCK_ROWS
     if n <= BLOCK_ROWS:
