@@ -1,8 +1,9 @@
-"""Faster ways for large arrays, which plug into the core from outside (core/faster.py).
+"""Faster implementations of ops for large arrays, plugged into the core from outside (core/faster.py).
 
-`index.py` says which op has which way from how many elements on; `policy.py` decides when compiled loops take over from
-NumPy. `off()` leaves everything to the reference kernels: results are right, their last bits may differ. With
-`RUSHLIGHT_FAST=0` in the environment they are off from the start."""
+`index.py` lists the ways of each op and the least number of elements for each; `policy.py` decides when compiled loops
+take over from NumPy. `off()` leaves all work to the reference kernels: results stay right, their last bits may differ.
+With `RUSHLIGHT_FAST=0` in the environment they are off from the start.
+"""
 
 from __future__ import annotations
 
@@ -22,10 +23,10 @@ def on() -> None:
 
 
 def settle() -> None:
-    """Use the faster ways from the first op on, and wait for loops that must be compiled.
+    """Use the faster ways from the first op on, and wait for the compilation of loops.
 
-    Without it NumPy does the work of the first 0.3 s, and goes on while loops are compiled. Where a loop takes over
-    then depends on the machine's speed, and so do the last bits of the results of the first run on a machine
+    Without this call NumPy does the work of the first 0.3 s, and continues while loops are compiled. The moment when a
+    loop takes over then depends on the machine's speed, and so do the last bits of the first run on a machine
     (loops/background.py).
 
     >>> rushlight.fast.settle()
@@ -37,7 +38,7 @@ def settle() -> None:
 
 
 def is_on() -> bool:
-    """Whether faster ways are used."""
+    """True if faster ways are used."""
     return budget.allowed
 
 

@@ -20,13 +20,13 @@ from rushlight.fast.index import (
 from rushlight.fast.policy import charge_passes
 
 FLOAT = np.dtype(np.float32)
-MADE = {"forward": (4, 5), "back": (7, 8, 9)}  # which of a loop's arrays it writes to
+MADE = {"forward": (4, 5), "back": (7, 8, 9)}  # the arrays that each loop writes to
 
 
 def attend(
     q: ndarray, k: ndarray, v: ndarray, mask: ndarray | None, out: ndarray, lse: ndarray, causal: bool, scale: float
 ) -> bool | None:
-    """Attention into out and lse; None while NumPy is to do it."""
+    """Attention into out and lse; None if NumPy should do it."""
     if not (suits(q, k, v, mask) and charge(q, k)):
         return None
     run("forward", (q, k, v, whole(mask, q, k), out, lse), causal, scale)
@@ -47,7 +47,7 @@ def attend_back(
     causal: bool,
     scale: float,
 ) -> bool | None:
-    """The gradients into dq, dk and dv; None while NumPy is to do it."""
+    """The gradients into dq, dk and dv; None if NumPy should do it."""
     if not (suits(q, k, v, mask) and charge(q, k)):
         return None
     arrays = (q, k, v, whole(mask, q, k), out, np.ascontiguousarray(lse), g, dq, dk, dv)
@@ -56,14 +56,15 @@ def attend_back(
 
 
 def suits(q: ndarray, k: ndarray, v: ndarray, mask: ndarray | None) -> bool:
-    """Whether loops can do it."""
+    """True if loops support these arrays."""
     floats = q.dtype is FLOAT is k.dtype and v.dtype is FLOAT
     return floats and (mask is None or mask.dtype is FLOAT) and q.size > 0 and has_numba()
 
 
 def charge(q: ndarray, k: ndarray) -> bool:
-    """Charge NumPy's passes over the scores; whether loops do the work: of 4 heads of 16 queries in 16 us instead of
-    50."""
+    """Charge NumPy's passes over the scores. Returns whether loops do the work: 4 heads of 16 queries take 16 us
+    instead of 50.
+    """
     scores = q.size // q.shape[-1] * k.shape[-2]
     many = scores * q.shape[-1] >= ATTENTION_PRODUCTS
     return charge_passes(ATTENTION_LARGE_PASSES if many else ATTENTION_PASSES, scores, many)
@@ -74,17 +75,18 @@ def whole(mask: ndarray | None, q: ndarray, k: ndarray) -> ndarray | None:
 
 
 def run(name: str, arrays: Sequence[ndarray | None], causal: bool, scale: float) -> None:
-    """The loop of this name on all heads; of much, each core does some of them. arrays: q, k, v, mask, out, lse, and on
-    the way back g, dq, dk, dv."""
+    """The loop of this name on all heads; large work is split between cores. arrays: q, k, v, mask, out, lse, and for
+    the backward pass g, dq, dk, dv.
+    """
     loop, cores, pool = tools(name)
     q: ndarray = arrays[0]  # type: ignore[assignment]
     keys: int = arrays[1].shape[-2]  # type: ignore[union-attr]
     heads = prod(q.shape[:-2])
     parts = min(cores(), heads) if q.size * keys > ATTENTION_PARALLEL_PRODUCTS else 1
-    # batches of vmap say here that they are no arrays
+    # a batch of vmap raises its error here
     _ = [a.base for a in arrays[:4] if a is not None]
     given = [0 if a is None else id(a) for a in arrays]
-    # it looks at how they lie first of all
+    # the loop checks the layout first, and returns False for other layouts
     if not loop(*given, scale, causal, 0, heads if parts == 1 else 0):
         run(name, [a if a is None or i in MADE[name] else a.copy() for i, a in enumerate(arrays)], causal, scale)
     elif parts > 1:
@@ -94,10 +96,10 @@ def run(name: str, arrays: Sequence[ndarray | None], causal: bool, scale: float)
 
 @cache
 def tools(name: str) -> tuple[Callable, Callable, Any]:
-    """The loop of this name, and what calls it on all cores: imported once, as an import takes 1 us each time."""
+    """The loop of this name, and the functions that run it on all cores: cached, since each import takes 1 us."""
     from rushlight.fast import attention_loops
     from rushlight.loops.parallel import cores, pool
 
-    # names that exports look for
+    # exports search for these names
     made = attention_loops.forward if name == "forward" else attention_loops.back
     return made(), cores, pool

@@ -1,14 +1,14 @@
-"""Compiled loops of attention, for float32: scores exist for a few queries and 64 keys at a time.
+"""Compiled loops of attention, for float32: scores are computed for a few queries and 64 keys at a time.
 
-Keys lie along the vector registers, queries below each other: q k^T needs k^T (E, S), turned once for a head, and all
-other products find their rows as they lie. `T` queries are looked at together, and where keys are to come nobody looks
-beyond the last one that some of the T may see. After Rabe and Staats, "Self-attention Does Not Need O(n^2) Memory"
-(2021), and Dao, "FlashAttention-2" (2023).
+Keys are the SIMD direction, and each query has its own registers. q k^T needs k^T (E, S), transposed once for each
+head; all other products read their rows in place. `T` queries are computed together, and with a causal mask no keys
+beyond the last one visible to any of the T are read. After Rabe and Staats, "Self-attention Does Not Need O(n^2)
+Memory" (2021), and Dao, "FlashAttention-2" (2023).
 
-Arrays are given by their ids, as in fast/matmul_loops.py: NumPy's own objects say where they lie, for which Python
-takes 6 us. The numbers of a row have to follow each other, or the loops answer False; a mask, 0 if there is none, may
-lie in any way. Rows come 8 at a time, or one by one where only two are left; else zeros are below them (39 queries:
-0.85 of the time).
+Arrays are passed by their ids, as in fast/matmul_loops.py: the loop reads addresses and strides from NumPy's own
+objects, for which Python would take 6 us. The numbers of a row must be contiguous, or the loop returns False; a mask
+(0: none) may have any strides. Rows come 8 at a time, or one at a time if at most two are left; otherwise they are
+padded with zeros (39 queries: 0.85 of the time).
 
 Cascade Lake, one core, 48 heads of 64 queries, E = 32, causal: 0.39 ms forward and 0.76 ms back; torch's kernels 0.69
 and 2.0 (benchmarks/modules.py measures calls)."""
@@ -22,8 +22,8 @@ from textwrap import indent
 from rushlight.loops.cache import calling, compiled
 from rushlight.loops.simd import machine
 
-QUERIES, KEYS = 32, 64  # of a tile: its scores and their slopes stay in the L1 cache
-TALL = {32: 8, 16: 4}  # registers -> rows of a product that are added up at once, of two vectors
+QUERIES, KEYS = 32, 64  # sizes of a tile: its scores and their slopes stay in the L1 cache
+TALL = {32: 8, 16: 4}  # number of registers -> rows of a product that are added up at once, each of two vectors
 
 FORWARD = """def kernel(q_id, k_id, v_id, mask_id, out_id, lse_id, scale, causal, start, stop):
     \"\"\"out = softmax(q k^T scale + mask) v, lse = log sum exp of the scores, for heads start to stop.\"\"\"
@@ -198,7 +198,7 @@ def matrix(array, head):
     return memory(at)
 """
 
-PARTS = {  # loops that both call, by name
+PARTS = {  # loops that both functions call, by name
     "fill": """def kernel(to, n, value):
     wide()
     for i in range(n):
@@ -321,7 +321,7 @@ PARTS = {  # loops that both call, by name
 
 
 def block(height: int, lanes: int, step: str, along: str, pitch: str, fresh: bool = False) -> str:
-    """`height` rows of two vectors each, added up over the depth, to what is there unless they are fresh."""
+    """Add up `height` rows of two vectors each over the depth; the old values are added unless `fresh`."""
     sums = {f"c{i}_{j}": f"to, o + {i} * {step} + {j * lanes}" for i in range(height) for j in range(2)}
     lines = [
         *[f"{c} = none()" if fresh else f"{c} = load({at})" for c, at in sums.items()],

@@ -1,10 +1,10 @@
-"""Gradients of large tensors that are not computed yet: the rules of elementwise ops that follow each other in backward
-become one loop, which reads every saved array once and writes nothing in between.
+"""Deferred gradients of large tensors: the rules of consecutive elementwise ops in backward become one loop, which
+reads every saved array once and writes no intermediate results.
 
-The engine hands such an op a `Formula` (`Deferred.arriving`); its rule, run on symbols (fast/rule_text.py), gives the
-formula of the next gradient. It is computed where somebody looks at the numbers: any other op, a leaf, a target, a sum
-over what was broadcast. Only arithmetic that rounds as NumPy's does is put off, and every step rounds by itself, so the
-numbers are those of one op after the other to the last bit.
+The engine passes such an op a `Formula` (`Deferred.arriving`); its rule, run on symbols (fast/rule_text.py), gives the
+formula of the next gradient. A formula is computed as soon as its numbers are needed: by any other op, a leaf, a
+target, or a sum over broadcast dimensions. Only arithmetic that rounds like NumPy's is deferred, and every step is
+rounded separately, so the numbers equal those of one op after the other to the last bit.
 
 Backward of x sigmoid(1.7 x) + tanh(x) exp(-x x) for 10 million numbers: 16 passes over memory became one."""
 
@@ -29,18 +29,19 @@ from rushlight.fast.index import DEFERRED_ELEMENTS
 from rushlight.kernels.elementwise import where
 from rushlight.loops import budget
 
-MOST = 8  # arrays that one loop reads
-LONGEST = 1500  # characters of a formula
-BLOCK = 1 << 13  # numbers that NumPy computes at a time: they stay in the cache
+MOST = 8  # most arrays that one loop reads
+LONGEST = 1500  # most characters of a formula
+BLOCK = 1 << 13  # numbers per block for NumPy: blocks stay in the cache
 NAME = re.compile(r"\b([ab])(\d+)(\[i\])?")  # a12[i]: the element of an array; b12: one number
 
 
 class Formula:
-    """An array to be: `scalar` says of what its elements are made, `arrays` has the arrays named there; `call` is the
-    op's rule and its arguments where these are arrays: then nothing is gained by a loop of its own."""
+    """A deferred array. `scalar`: the expression of one element over `arrays`. `call`: (rule, arguments) if all
+    arguments are arrays, so that NumPy can compute it directly.
+    """
 
     __slots__ = ("arrays", "call", "dtype", "made", "scalar", "shape", "size")
-    __array_ufunc__ = None  # array + formula asks the formula
+    __array_ufunc__ = None  # array + formula calls the formula's __radd__
 
     def __init__(self, scalar: Any, shape: tuple[int, ...], arrays: dict[str, ndarray]):
         self.scalar, self.shape, self.arrays = scalar, shape, arrays
@@ -59,7 +60,7 @@ class Formula:
         return made
 
     def composed(self, rule: Callable, args: tuple) -> Formula | None:
-        """The rule on formulas, arrays and settings; None if it has to be computed."""
+        """The rule applied to formulas, arrays and settings; None if it must be computed at once."""
         from rushlight.fast.rule_text import NotFused, Scalar
 
         given, arrays = [], dict(self.arrays)
@@ -74,13 +75,13 @@ class Formula:
             made = rule(*given)
         except (NotFused, TypeError, AttributeError, ValueError):
             return None
-        if made is self.scalar:  # the engine asks whether a gradient is the one that came
+        if made is self.scalar:  # the engine tests whether the gradient is the incoming one
             return self
         if not isinstance(made, Scalar) or made.dtype != self.dtype or len(made.text) > LONGEST:
             return None
         used = {name: arrays[name] for name in names_of(made.text)}
         fits = len(used) <= MOST and {f.removesuffix("64") for f in re.findall(r"(\w+)\(", made.text)} <= EXACT
-        # rounded as it stands
+        # brackets: rounded as a separate step
         return Formula(Scalar(f"({made.text})", made.dtype), self.shape, used) if fits else None
 
     def __add__(self, other: Any) -> Any:
@@ -98,11 +99,11 @@ class Formula:
         return self.array().copy()
 
     def array_known(self) -> bool:
-        """Whether it is a name for an array."""
+        """True if the formula is just one array."""
         return NAME.fullmatch(self.scalar.text) is not None
 
     def array(self) -> ndarray:
-        """The numbers, computed when first asked for; from then on the formula is an element of theirs."""
+        """The numbers, computed on the first call; from then on the formula refers to the computed array."""
         if self.made is None:
             names = names_of(self.scalar.text)
             arrays = [self.arrays[name] for name in names]
@@ -123,7 +124,7 @@ class Formula:
 
 
 class Chain:
-    """What is done to each element, as text: by blocks in NumPy, until a compiled loop has paid for itself."""
+    """The text for each element, run by NumPy in blocks, until a compiled loop has paid for itself."""
 
     def __init__(self, text: str, kinds: tuple, dtype: np.dtype):
         from rushlight.loops.tiering import Loop
@@ -154,7 +155,7 @@ class Chain:
         if self.loop.function is not None:
             shared(self.loop.function, (flat, *map(np.asarray, given)), self.how, len(flat) * self.cost)
             return out
-        # as in fast/elementwise.py: what NumPy's passes over fresh memory cost
+        # as in fast/elementwise.py: the cost of NumPy's passes over fresh memory
         self.loop.pay(12 * len(flat))
         with np.errstate(all="ignore"):
             for start in range(0, len(flat), BLOCK):
@@ -172,9 +173,10 @@ def whole(g: Any) -> Any:
 
 
 class Deferred(Arrays):
-    """Gradients are arrays; those of large elementwise ops are put off, as formulas.
+    """Gradients are arrays; gradients of large elementwise ops are deferred, as formulas.
 
-    `targets`: the nodes whose gradients the caller looks at, None for the leaves."""
+    `targets`: the nodes whose gradients the caller needs, None for the leaves.
+    """
 
     __slots__ = ("targets",)
 
@@ -182,12 +184,14 @@ class Deferred(Arrays):
         self.targets = targets
 
     def over(self, order: list[Node]) -> Arrays:
-        """This world where no code of the user's sees a gradient on the way, unless faster ways are off."""
+        """This kind, if no user code sees intermediate gradients, and unless faster ways are off."""
         unseen = all([n.hooks is None and (n.op is not None or n.leaf) for n in order])
         return self if unseen and budget.allowed else AS_ARRAYS
 
     def arriving(self, g: Any, node: Node) -> Any:
-        """The gradient as a node takes it: a formula if it is large, and the node's op puts the work off."""
+        """The gradient in the form that a node takes: a formula if the gradient is large and the node's op can be
+        deferred.
+        """
         if self.targets is not None and node in self.targets:
             return whole(g)
         if node.op is None or not node.op.elementwise:
@@ -205,7 +209,7 @@ faster.deferred_world = Deferred
 
 
 def formula_of(a: ndarray, shape: tuple[int, ...]) -> Formula | None:
-    """The formula of an array of this shape, or of one number for all elements; None if no loop can read the array."""
+    """The formula of an array of this shape, or of one number for all elements; None if no loop supports the array."""
     from rushlight.fast.rule_text import Scalar
 
     if a.dtype not in TYPES or a.ndim > len(shape):
@@ -234,7 +238,7 @@ def on_symbols(name: str, of: str) -> Callable:
 
 @cache
 def functions() -> dict[str, Any]:
-    """What a formula calls, as functions of arrays."""
+    """The functions that a formula calls, for arrays."""
     own = {
         "rsqrt": lambda x: x.dtype.type(1) / np.sqrt(x),
         "f32": np.float32,

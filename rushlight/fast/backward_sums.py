@@ -1,4 +1,4 @@
-"""Sums of two gradients of one node: 16-bit floats by way of float32, large ones in memory that is used again."""
+"""Sums of two gradients of one node: 16-bit floats are added in float32, large arrays reuse memory of the buffer pool."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kernels of vectors and points, coordinate by coordinate: NumPy is slow along a dimension of 2 or 3."""
+"""Kernels for vectors and points, one coordinate at a time: NumPy is slow along a dimension of size 2 or 3."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from numpy import ndarray
 
 
 def moved(x: ndarray, slope: ndarray) -> ndarray:
-    """(x + 1) slope, coordinate by coordinate."""
+    """(x + 1) slope, one coordinate at a time."""
     columns = np.ascontiguousarray(np.moveaxis(x, -1, 0)) + x.dtype.type(1)
     return np.moveaxis(columns * slope[:, None, None], 0, -1)
 
 
 def crossed(x: ndarray, y: ndarray, behind: int) -> ndarray:
-    """The cross product; `behind`: the dimensions after the one of size 3."""
+    """The cross product; `behind`: the number of dimensions after the one of size 3."""
     dim = -1 - behind
     r = np.empty(np.broadcast_shapes(x.shape, y.shape), x.dtype)
     (x0, x1, x2), (y0, y1, y2), (r0, r1, r2) = (np.moveaxis(a, dim, 0) for a in (x, y, r))

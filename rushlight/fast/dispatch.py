@@ -17,12 +17,12 @@ from rushlight.fast.policy import charge
 from rushlight.loops import budget
 
 UNKNOWN = object()
-MOST_KINDS = 64  # of arguments for which an op keeps its loops for few elements
+MOST_KINDS = 64  # number of argument kinds for which an op keeps its loops for small arrays
 
 
 @falls_back
 def run(op: Any, of: str, kernel: Callable, args: tuple) -> Any:
-    """The result of the op's way, or of that of its derivative by the input `of`, else `kernel(*args)`."""
+    """The result of the op's way, or of the way of its derivative by the input `of`, else `kernel(*args)`."""
     way = WAYS.get((op.name, of)) or way_of(op, of)
     if way is None or not budget.allowed:
         return kernel(*computed(args))
@@ -38,7 +38,7 @@ def run(op: Any, of: str, kernel: Callable, args: tuple) -> Any:
 
 
 def prepared(op: Any, kernel: Callable) -> Callable:
-    """`run` for the forward of an op that has a way of its own, looked up once."""
+    """`run` for the forward of an op with its own way, looked up once."""
     module, elements, passes, _, dtypes = WAYS[op.name, ""]
 
     def call(*args: Any) -> Any:
@@ -59,11 +59,12 @@ def prepared(op: Any, kernel: Callable) -> Callable:
 
 
 def few_first(op: Any, passes: int, few_loop: Callable, kernel: Callable, general: Callable) -> Callable:
-    """`general`, but one array of few elements goes to its loop without the checks of `run`: gelu of 32 numbers takes
-    1.3 us, not 3.5. `few_loop`: fast/elementwise.py; `passes`: of NumPy that the loop saves."""
+    """`general`, except that one small array goes to its loop without the checks of `run`: gelu of 32 numbers takes 1.3
+    us, not 3.5. `few_loop`: fast/elementwise.py; `passes`: the NumPy passes that the loop saves.
+    """
     if not has_numba():
         return general
-    # dtype and settings -> the loop and the dtype of its result; None: the kernel does it
+    # dtype and settings -> (loop, dtype of its result), or None: the kernel is used
     known: dict[tuple, Any] = {}
 
     def call(x: Any, *settings: Any) -> Any:
@@ -80,7 +81,7 @@ def few_first(op: Any, passes: int, few_loop: Callable, kernel: Callable, genera
                 if len(known) >= MOST_KINDS:
                     known.clear()
                 found = known[key] = few_loop(op, *key)
-        except (NotReady, TypeError):  # TypeError: a setting without a hash
+        except (NotReady, TypeError):  # TypeError: a setting is not hashable
             return kernel(x, *settings)
         if found is None:
             return kernel(x, *settings)
@@ -98,12 +99,14 @@ def run_of(module: str) -> Callable:
 
 
 def size_of(args: tuple) -> int:
-    """The elements of the largest of the first two arrays: a gradient may be small, or a list of several outputs'."""
+    """The size of the larger of the first two arrays: a gradient may be small, or a list with one gradient for each
+    output.
+    """
     first, second = args[0], args[1] if len(args) > 1 else None
     size = first[0].size if first.__class__ is list else first.size
     return max(size, second.size) if second.__class__ is ndarray else size
 
 
 def computed(args: tuple) -> tuple:
-    """The arguments of a rule, with the array of each gradient that was put off (fast/backward_chains.py)."""
+    """The arguments of a rule, with each deferred gradient computed (fast/backward_chains.py)."""
     return args if args[0].__class__ is ndarray else tuple([a.array() if hasattr(a, "through") else a for a in args])

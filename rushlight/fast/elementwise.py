@@ -1,14 +1,15 @@
-"""Large arrays through elementwise ops: a compiled loop in place of NumPy's passes, made from the op's own rule.
+"""Elementwise ops on large arrays: a compiled loop, generated from the op's rule, in place of NumPy's passes.
 
-The text of the loop is the rule, of the forward or of a derivative, run on symbols (fast/rule_text.py), so there is
-nothing to write for a new op. Every element is read once and written once, on all cores, into memory that is used
-again. NumPy stays where a loop cannot be written or would not be faster: other dtypes and layouts, arrays that
-broadcast but for those with a number for each channel or element of a row, and functions of libm.
+The text of the loop is the rule, of the forward or of a derivative, run on symbols (fast/rule_text.py), so a new op
+needs no extra code. Every element is read once and written once, on all cores, and results reuse memory of the buffer
+pool. NumPy is used if a loop is impossible or not faster: for other dtypes and layouts, for broadcast arrays (except
+those with one number for each channel or each element of a row), and for functions of libm.
 
-A loop of arithmetic gives NumPy's results to the last bit and is compiled once NumPy's passes have cost as much
-(loops/tiering.py). One with exp, tanh and the like differs in the last bits (tests/loops/test_scalar_math.py): there
-the size decides, and for smaller arrays through slow ops what was done before (fast/policy.py), so that a program
-repeated gives the same numbers."""
+A loop of arithmetic gives NumPy's results to the last bit and is compiled once NumPy's passes have cost as much as
+compiling (loops/tiering.py). A loop with exp, tanh and so on differs in the last bits
+(tests/loops/test_scalar_math.py). Its use depends on the size, and for smaller arrays of slow ops on the amount of work
+so far (fast/policy.py), never on the clock, so that a repeated program gives the same numbers.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +42,7 @@ from rushlight.kernels.float16 import APART, is_half, singly
 
 TYPES = {np.dtype(np.float32): "f4", np.dtype(np.float64): "f8", np.dtype(np.bool_): "b1"}
 TYPES_OF_HALVES = {np.dtype(np.float16): "f2", np.dtype(np.bool_): "b1"}
-# what loops read their numbers with, and write them
+# the dtypes that loops read and write
 HALVES = {"f2": WORDS[True], "b2": WORDS[False]}
 EXACT = {
     "where",
@@ -67,18 +68,18 @@ EXACT = {
     "hypot",
 }
 CONVERTING = {*HALVES["f2"], *HALVES["b2"]}
-# ufuncs that loops are several times faster than
+# ufuncs for which loops are several times faster
 SLOW = {np.log1p, np.log2, np.log10, np.deg2rad, np.rad2deg, np.hypot}
-# ufuncs that loops are faster than where rows or columns broadcast
+# ufuncs for which loops are faster if rows or columns broadcast
 BROADCASTING = {np.add, np.subtract, np.multiply, np.true_divide}
 UNKNOWN, MOST_PLANS = object(), 2048
-# arguments' shapes and dtypes -> what `planned` gives for them
+# shapes and dtypes of the arguments -> the result of `planned`
 PLANS: dict[tuple, Any] = {}
-LONGEST = 4000  # characters of an expression
+LONGEST = 4000  # most characters of an expression
 
 
 class Loop:
-    """What is done to each element: `call(arrays, shape)` gives the result, or None while NumPy is to do it."""
+    """An elementwise computation: `call(arrays, shape)` returns the result, or None if NumPy should do it."""
 
     def __init__(self, text: str, kinds: tuple, dtype: np.dtype, names: set[str], passes: int):
         self.dtype, self.passes = dtype, passes
@@ -108,7 +109,7 @@ class Loop:
             self.paid.build()
 
     def read(self) -> Callable:
-        """The loop, whose first call compiles it."""
+        """The loop; its first call compiles it."""
         from rushlight.loops.cache import compiled
 
         self.function = compiled(self.text)
@@ -137,9 +138,9 @@ def run(op: Op, of: str, kernel: Callable, *args: Any) -> ndarray:
     if any([is_half(a) for a in args]):
         made = halves_at_once(op, of, args) if args[0].size >= HALF_ELEMENTS else None
         return singly(op.name, kernel, args) if made is None else made
-    if hasattr(args[0], "through"):  # a gradient that is put off (fast/backward_chains.py)
+    if hasattr(args[0], "through"):  # a deferred gradient (fast/backward_chains.py)
         return args[0].through(op, of, kernel, args)
-    number = op is TABLE["pow"] and not of and not args[1].ndim  # x^3 is a loop of its own
+    number = op is TABLE["pow"] and not of and not args[1].ndim  # x^3 has its own loop
     seen = looked_at((args[0], args[1].item()) if number else args)
     if seen is None:
         return kernel(*args)
@@ -152,15 +153,16 @@ def run(op: Op, of: str, kernel: Callable, *args: Any) -> ndarray:
         return kernel(*args)
     try:
         loop = loop_of(op.name, of, kinds)
-    except TypeError:  # a setting that is no number
+    except TypeError:  # a setting that is not a number
         return kernel(*args)
     made = None if loop is None else loop.call(arrays, shape)
     return kernel(*args) if made is None else made
 
 
 def few_loop(op: Op, dtype: np.dtype, *settings: Any) -> tuple[Callable, np.dtype] | None:
-    """The compiled loop for one array and settings, and the dtype of the results; None where NumPy does the work.
-    NotReady while the loop is being compiled."""
+    """The compiled loop for one array and settings, and the dtype of the results; None if NumPy should do it. NotReady
+    while the loop is being compiled.
+    """
     if dtype not in TYPES or any([isinstance(setting, np.generic) for setting in settings]):
         return None
     kinds = ((TYPES[dtype], "each"), *[("value", setting) for setting in settings])
@@ -175,9 +177,10 @@ def few_loop(op: Op, dtype: np.dtype, *settings: Any) -> tuple[Callable, np.dtyp
 
 
 def halves_at_once(op: Op, of: str, args: tuple) -> ndarray | None:
-    """What a loop makes of half precision, each number by way of single: 51,200 sums in 6 us, by conversions of whole
-    arrays in 40. None where there is no such loop, or not yet: functions that round in their own way have one for
-    much."""
+    """The loop's result for half precision, computed in float32 number by number: 51,200 sums take 6 us, with
+    conversions of whole arrays 40. None if there is no such loop, or not yet; large arrays with functions that round in
+    their own way have a separate loop.
+    """
     seen = None if op.name in APART else looked_at(args, TYPES_OF_HALVES)
     if seen is None or len(place_of(seen[0])) > 1:
         return None
@@ -193,15 +196,16 @@ def halves_at_once(op: Op, of: str, args: tuple) -> ndarray | None:
 
 
 def looked_at(args: tuple, types: Any = TYPES) -> tuple[tuple, list[ndarray], tuple[int, ...]] | None:
-    """The kinds of the arguments, the arrays as the loop takes them, and the result's shape; None if a loop cannot take
-    them. Looked up where arguments of these shapes and dtypes were seen before, in a third of the time."""
+    """The kinds of the arguments, the arrays in the loop's form, and the result's shape; None if no loop supports them.
+    Cached by shapes and dtypes, which takes a third of the time.
+    """
     key = (
         types is TYPES,
         *[(a.shape, a.strides, a.dtype, a.flags.aligned) if a.__class__ is ndarray else a for a in args],
     )
     try:
         plan = PLANS.get(key, UNKNOWN)
-    except TypeError:  # a setting without a hash
+    except TypeError:  # a setting is not hashable
         return None
     if plan is UNKNOWN:
         if len(PLANS) >= MOST_PLANS:
@@ -217,9 +221,10 @@ def looked_at(args: tuple, types: Any = TYPES) -> tuple[tuple, list[ndarray], tu
 
 def planned(args: tuple, types: Any) -> tuple[tuple, list[tuple | None], tuple[int, ...]] | None:
     """The kinds of the arguments, the form of each array in the loop (None: its first number), and the result's shape.
-    An array's kind is its dtype and whether there is a number in it for "each" element, for each "channel" (then the
-    others are of three dimensions, channels the middle one), for each element of a "row" (of two dimensions), or "one"
-    for all."""
+    An array's kind is its dtype and one of: "each" (a number for each element), "channel" (a number for each channel;
+    other arrays then have three dimensions, channels in the middle), "row" (a number for each element of a row; other
+    arrays have two dimensions), "one" (one number for all).
+    """
     whole = [a for a in args if a.__class__ is ndarray and not all_alike(a)]
     if not whole or not all([a.flags.c_contiguous and a.flags.aligned for a in whole]):
         return None
@@ -237,12 +242,12 @@ def planned(args: tuple, types: Any) -> tuple[tuple, list[tuple | None], tuple[i
 
 
 def all_alike(a: ndarray) -> bool:
-    """Whether an array is one number, or one repeated by broadcasting."""
+    """True for a single number, or one number repeated by broadcasting."""
     return a.size == 1 or not any(a.strides)
 
 
 def kind_of(a: Any, types: dict, shape: tuple[int, ...], channels: tuple[int, int] | None) -> Any:
-    """The kind of an argument, as `planned` describes; None if no loop takes it."""
+    """The kind of an argument, as described in `planned`; None if no loop supports it."""
     if a.__class__ is not ndarray:
         return "value", a
     dtype = type_of(a, types)
@@ -256,23 +261,24 @@ def kind_of(a: Any, types: dict, shape: tuple[int, ...], channels: tuple[int, in
 
 
 def type_of(a: ndarray, types: dict) -> str | None:
-    """The type of the array's elements in a loop; None if no loop takes them, or there are none."""
+    """The type of the array's elements in a loop; None if no loop supports them, or the array is empty."""
     if not a.size:
         return None
     return "b2" if types is TYPES_OF_HALVES and a.dtype.kind == "V" else types.get(a.dtype)
 
 
 def fits(a: Any, kind: tuple, shape: tuple[int, ...]) -> bool:
-    """Whether an argument of this kind broadcasts to the shape."""
+    """True if an argument of this kind broadcasts to the shape."""
     if a.__class__ is not ndarray or kind[1] in ("channel", "row"):
         return True
     return a.ndim <= len(shape) and (a.size <= 1 or a.shape == shape)
 
 
 def channels_of(a: ndarray, shape: tuple[int, ...]) -> tuple[int, int] | None:
-    """How many numbers there are, each for how many that lie together in an array of this shape: (1, C, 1, 1) beside
-    (N, C, H, W) are C, for H W each; a row of C is C, for one each. None where it is otherwise, or too few for a
-    loop."""
+    """(numbers, run length): the array has this many numbers, and each applies to a run of adjacent elements of an
+    array of this shape. (1, C, 1, 1) beside (N, C, H, W) gives (C, H W); a row of C gives (C, 1). None for other
+    arrays, or if the runs are too short for a loop.
+    """
     lead = len(shape) - a.ndim
     own = [lead + d for d, n in enumerate(a.shape) if n > 1]
     if lead < 0 or not own or a.shape[own[0] - lead : own[-1] + 1 - lead] != shape[own[0] : own[-1] + 1]:
@@ -283,13 +289,13 @@ def channels_of(a: ndarray, shape: tuple[int, ...]) -> tuple[int, int] | None:
 
 
 def place_of(kinds: tuple) -> str:
-    """The indices of an element: of a batch's channels, of rows, or of all elements."""
+    """The indices of an element: with channels, with rows, or flat."""
     broadcast = {kind[1] for kind in kinds if kind[0] != "value"}
     return "bci" if "channel" in broadcast else "bi" if "row" in broadcast else "i"
 
 
 def in_turns(op: Op, ufunc: Callable, kinds: tuple, arrays: list[ndarray], shape: tuple[int, ...]) -> ndarray:
-    """A function that NumPy has, on all cores."""
+    """A NumPy function, on all cores."""
     out = memory.take(shape, np.dtype(np.bool_) if op.result == BOOL else next(a.dtype for a in arrays if a.ndim))
     how = tuple([1 if kind[1] == "each" else 0 for kind in kinds])
     shared(lambda *given: ufunc(*given[:-1], out=given[-1]), (*arrays, out.reshape(-1)), (*how, 1), out.size * 4)
@@ -298,7 +304,7 @@ def in_turns(op: Op, ufunc: Callable, kinds: tuple, arrays: list[ndarray], shape
 
 @lru_cache(maxsize=1024)
 def loop_of(name: str, of: str, kinds: tuple) -> Loop | None:
-    """The loop for arguments of these kinds; None if NumPy is to do it."""
+    """The loop for arguments of these kinds; None if NumPy should do it."""
     if not has_numba():
         return None
     from rushlight.fast.rule_text import NotFused, expression_of
@@ -349,7 +355,7 @@ def symbols_of(kinds: tuple) -> tuple[list[Any], list[str]]:
 
 
 def text_of(names: list[str], counts: list[str], formula: str) -> str:
-    """The function: every element once, channel by channel if some arrays have a number for each."""
+    """The function: a loop over all elements, channel by channel if some arrays have a number for each channel."""
     ones, channels = ([x for x, count in zip(names, counts) if count == wanted] for wanted in ("one", "channel"))
     lines = [
         f"def kernel(out, {', '.join(names)}):",
@@ -377,7 +383,7 @@ def text_of(names: list[str], counts: list[str], formula: str) -> str:
 
 
 def worth_while(names: set[str], wide: bool) -> bool:
-    """Whether a loop is faster than NumPy: not where it calls libm for each number, nor for sines."""
+    """True if a loop is faster than NumPy: not if it calls libm for each number, nor for sines."""
     from rushlight.loops.scalar_math import LIBM
 
     slow = {*LIBM, "sin", "cos", "tan", "pow"} | ({"erf", "erfc", "hypot", "lgamma"} if wide else set())

@@ -1,8 +1,9 @@
 """Equations, inverses, determinants and Cholesky factors of large float32 matrices by SciPy's LAPACK.
 
-NumPy calls LAPACK's gesv, which solves with triangles on the left: 384 x 384 take 20 ms. A matrix in C order is the
-transposed matrix in Fortran's order, so the triangles stand on the right: 5 ms. Singular matrices are left to NumPy,
-which raises the error."""
+NumPy calls LAPACK's gesv, which solves with triangles on the left: 20 ms for 384 x 384. A matrix in C order is the
+transposed matrix in Fortran order, so the triangles can be on the right: 5 ms. Singular matrices are left to NumPy,
+which raises the error.
+"""
 
 from __future__ import annotations
 
@@ -20,18 +21,19 @@ from rushlight.fast.index import EQUATION_ROWS, SCIPY_SECONDS
 from rushlight.kernels.factorizations import codes
 
 FLOAT = np.dtype(np.float32)
-MULTIPLICATION = 1e-10  # seconds that NumPy takes for one
+MULTIPLICATION = 1e-10  # the seconds that NumPy takes for one matrix
 
 
 class Account:
-    """NumPy's seconds with matrices, while SciPy has not been loaded."""
+    """NumPy's seconds spent on matrices while SciPy was not loaded."""
 
     spent = 0.0
 
 
 def fits(x: ndarray) -> bool:
-    """Whether SciPy shall compute with x: x is large, and SciPy has been loaded or NumPy has worked as long as loading
-    SciPy takes."""
+    """True if SciPy should compute with x: x is large, and SciPy is loaded, or NumPy has worked for as long as loading
+    SciPy takes.
+    """
     if x.dtype is not FLOAT or x.ndim < 2 or x.shape[-1] != x.shape[-2]:
         return False
     n = x.shape[-1]
@@ -54,13 +56,13 @@ def calls() -> Any:
 
 
 def matrices(*stacks: ndarray) -> Iterator[tuple[ndarray, ...]]:
-    """The matrices of stacks of equal sizes, side by side."""
+    """The matrices of stacks of equal sizes, in pairs."""
     flat = [a.reshape(-1, *a.shape[-2:]) for a in stacks]
     return zip(*flat)
 
 
 def triangles(a: ndarray) -> tuple[ndarray, list[int]] | None:
-    """LU and the order of rows of a's transpose: a.T[order] = L U. None for a singular matrix."""
+    """LU and the row order of a's transpose: a.T[order] = L U. None for a singular matrix."""
     lu, pivots, info = calls()[0](a.T)
     order = list(range(len(a)))
     for i, k in enumerate(pivots.tolist()):
@@ -69,7 +71,7 @@ def triangles(a: ndarray) -> tuple[ndarray, list[int]] | None:
 
 
 def solution(a: ndarray, b: ndarray) -> tuple[ndarray, ndarray] | None:
-    """X with a X = b; None if NumPy shall solve it."""
+    """X with a X = b; None if NumPy should do it."""
     if b.dtype is not FLOAT or not b.size or not fits(a):
         return None
     return solved(a, b)
@@ -97,7 +99,7 @@ def linalg_inv_ex(x: ndarray) -> tuple[ndarray, ndarray] | None:
 
 
 def linalg_det(x: ndarray) -> ndarray | None:
-    """The product of U's diagonal, by logarithms, as it may overflow on the way."""
+    """The product of U's diagonal, by logarithms, since partial products may overflow."""
     if not fits(x) or calls() is None:
         return None
     r = np.empty(prod(x.shape[:-2]), FLOAT)

@@ -1,6 +1,7 @@
-"""Few elements in order, by loops, where NumPy takes several calls: values and places of 4 x 8 numbers in 1 us, not 4.
-The loops only compare and copy, so their results are NumPy's, and they are compiled once NumPy's calls have cost as
-much (loops/tiering.py)."""
+"""Sorting of small arrays by loops; NumPy needs several calls: values and indices of 4 x 8 numbers take 1 us, not 4.
+The loops only compare and copy, so their results equal NumPy's, and they are compiled once NumPy's calls have cost as
+much (loops/tiering.py).
+"""
 
 from __future__ import annotations
 
@@ -34,7 +35,7 @@ ORDER = """def kernel(x, out, places):
 ASCENDING = ORDER.format(before="v < w or w != w and v == v")
 DESCENDING = ORDER.format(before="v > w or v != v and w == w")
 
-# the most frequent number of each row, the smallest of several, and the last place where it stands
+# the most frequent number of each row, the smallest of several, and its last index
 MODE = """def kernel(x, out, places):
     restrict()
     for b in range(x.shape[0]):
@@ -67,8 +68,9 @@ def loop_of(text: str, dtype: np.dtype) -> Loop:
 
 
 def by_loop(text: str, x: ndarray, dim: int, left: int | None) -> tuple[ndarray, ndarray] | None:
-    """Two results of the loop, with `left` numbers along the dimension, or as many as x has; None while NumPy is to do
-    it, and for more than few numbers."""
+    """The loop's two results, with `left` numbers along the dimension, or as many as x has; None if NumPy should do it,
+    and for large arrays.
+    """
     if not 0 < x.size <= ORDER_ELEMENTS or x.dtype.char not in TYPES or not x.flags.carray:
         return None
     ndim = x.ndim

@@ -1,6 +1,7 @@
-"""Few elements at the places of an index, by loops that check the index on the way: `gather` of 32 numbers takes 0.8
-us, NumPy's calls 2.5. The loops copy numbers, or add them in NumPy's order, so their results are NumPy's, and they are
-compiled once NumPy's calls have cost as much (loops/tiering.py)."""
+"""Indexing of few elements by loops that also check the index: `gather` of 32 numbers takes 0.8 us, NumPy's calls 2.5.
+The loops copy numbers, or add them in NumPy's order, so their results equal NumPy's, and they are compiled once NumPy's
+calls have cost as much (loops/tiering.py).
+"""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ from numpy import ndarray
 from rushlight.fast.index import PLACES_ELEMENTS
 from rushlight.loops.tiering import Loop
 
-# x: (before, n, after); index, values: (before, m, after). The result: whether all places are there
+# x: (before, n, after); index, values: (before, m, after). The result: False if an index is out of range
 LOOP = """def kernel(x, index, values):
     restrict()
     n = x.shape[1]
@@ -45,8 +46,7 @@ def loop_of(text: str, dtype: np.dtype) -> Loop:
 
 
 def by_loop(text: str, x: ndarray, index: ndarray, values: ndarray, dim: int) -> bool:
-    """Do the work of the loop; False while NumPy is to do it, for more than few elements, and where a place is not
-    there."""
+    """True if the loop did it; False for large arrays, bad indices, or a loop not compiled yet."""
     if (
         not 0 < index.size <= PLACES_ELEMENTS
         or index.dtype is not INDEX
@@ -85,7 +85,7 @@ def added(r: ndarray, index: ndarray, source: ndarray, dim: int) -> bool | None:
 
 
 def written(text: str, r: ndarray, index: ndarray, source: ndarray, dim: int) -> bool | None:
-    """True after the loop has written into r; None where r may share memory with what is read."""
+    """True after the loop has written into r; None if r may share memory with its inputs."""
     if np.may_share_memory(r, source) or np.may_share_memory(r, index):
         return None
     return by_loop(text, r, index, source, dim) or None

@@ -1,6 +1,7 @@
-"""float16 and bfloat16 to float32 and back. NumPy converts one number at a time, 51,200 to float16 in 260 us, back in
-140; loops, once NumPy has taken as long as these take to compile (loops/tiering.py), take 6 and 7 and give the same
-bits, but for which nan."""
+"""float16 and bfloat16 to float32 and back. NumPy converts one number at a time: 260 us for 51,200 to float16, 140
+back. Loops, used once NumPy has taken as long as compiling them (loops/tiering.py), take 6 and 7 us. They give the same
+bits, except the payload of nan.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ BITS = np.dtype(np.int16)
 
 
 def converted(x: ndarray, dtype: np.dtype) -> ndarray | None:
-    """x.astype(dtype) between float32 and 16 bits, of an array that lies in order."""
+    """x.astype(dtype) between float32 and 16 bits, for a contiguous array."""
     if not x.flags.c_contiguous or not x.flags.carray:
         return None
     if dtype is FLOAT and is_half(x):
@@ -30,7 +31,7 @@ def converted(x: ndarray, dtype: np.dtype) -> ndarray | None:
 
 
 def add_to(a: ndarray, b: ndarray) -> bool | None:
-    """a += b of 16-bit floats, by way of float32."""
+    """a += b of 16-bit floats, computed in float32."""
     if a.itemsize != 2:
         return None
     a[...] = singly("add", np.add, (a, b))
@@ -38,7 +39,7 @@ def add_to(a: ndarray, b: ndarray) -> bool | None:
 
 
 def widened(h: ndarray) -> ndarray:
-    """float32 of an array that lies in order."""
+    """A contiguous array as float32."""
     loop = loop_of("widen", h.dtype)
     if loop.function is not None:
         out = memory.take(h.shape, FLOAT)
@@ -48,13 +49,14 @@ def widened(h: ndarray) -> ndarray:
     return widened_by_bits(h) if h.dtype is HALF and h.size >= WIDENED_ELEMENTS else h.astype(FLOAT)
 
 
-BLOCK_ELEMENTS = 1 << 17  # moved at a time
+BLOCK_ELEMENTS = 1 << 17  # elements converted at a time
 PLACES, SCALE = np.array(-0x7000_2000, np.int32), np.array(2.0**112, FLOAT)
 
 
 def widened_by_bits(h: ndarray) -> ndarray:
-    """float32 of float16 in whole passes: sign, exponent and fraction are moved to their places, a product moves the
-    exponent's zero. inf and nan, which would be 2^16 and more, are left to NumPy."""
+    """float32 of float16 in whole passes: sign, exponent and fraction are moved to their places, and a product adjusts
+    the exponent's bias. Blocks with inf or nan, which would become 2^16 and more, are left to NumPy.
+    """
     out, h = memory.take(h.shape, FLOAT), h.reshape(-1)
     flat = out.reshape(-1)
     for i in range(0, h.size, BLOCK_ELEMENTS):
@@ -70,7 +72,7 @@ def widened_by_bits(h: ndarray) -> ndarray:
 
 
 def narrowed(x: ndarray, dtype: np.dtype) -> ndarray:
-    """float16 or bfloat16 of an array of float32 that lies in order: the nearest, of two as near the even one."""
+    """A contiguous array of float32 as float16 or bfloat16: rounded to nearest, ties to even."""
     loop = loop_of("narrow", dtype)
     if loop.function is not None:
         out = memory.take(x.shape, dtype)
@@ -90,7 +92,9 @@ WORDS = {True: ("from_half", "to_half"), False: ("from_bfloat", "to_bfloat")}
 
 
 def text_of(name: str, half: bool) -> str:
-    """The loop between float32 and the bits of float16, if `half`, else bfloat16; empty if this processor has none."""
+    """The loop between float32 and the bits of float16, if `half`, else bfloat16; empty if this processor does not
+    support one.
+    """
     return TEXT.format(WORDS[half][name == "narrow"]) if not half or knows_float16() else ""
 
 

@@ -4,7 +4,8 @@ record each op and its arguments.
     e = exp(x - amax(x, dim, True)); e / sum(e, dim, True)
     -> amax(x), sub(x, .), exp(.), sum(.), div(., .)
 
-fast/row_text.py writes loops from the steps, compile/passes/decompose.py calls of ops. Equal steps are one."""
+fast/row_text.py writes loops from the steps; compile/passes/decompose.py writes calls of ops. Equal steps are shared.
+"""
 
 from __future__ import annotations
 
@@ -45,9 +46,9 @@ class Step:
 
 
 def step(name: str, *args: Any) -> Any:
-    """The step of an op, or the simpler thing that it is."""
+    """The step of an op, or its simplification."""
     match name, *args:
-        case ("mul", 0, _) | ("mul", _, 0) | ("div", 0, _):  # of a gradient that is known to be 0
+        case ("mul", 0, _) | ("mul", _, 0) | ("div", 0, _):  # a factor is a gradient that is known to be 0
             return 0
         case ("mul", 1, x) | ("sub", x, 0):
             return x
@@ -59,7 +60,7 @@ def step(name: str, *args: Any) -> Any:
 
 
 def operator(name: str) -> tuple[Callable, Callable]:
-    """The method of an operator, and that of its reflection."""
+    """The method of an operator, and its reflected method."""
     return lambda x, y: step(name, x, y), lambda x, y: step(name, y, x)
 
 
@@ -70,7 +71,7 @@ for _name, _op in {"add": "add", "sub": "sub", "mul": "mul", "truediv": "div"}.i
 
 
 def inputs(names: Iterable) -> list[Step]:
-    """Symbols for arrays of these names, which record their steps together."""
+    """Symbols for arrays with these names, which record their steps in one dict."""
     recorded: dict = {}
     return [Step("input", (name,), recorded) for name in names]
 
@@ -86,13 +87,14 @@ def needed(results: Step | tuple[Step, ...]) -> list[Step]:
 
 
 def on_steps(formula: Callable, names: Mapping[str, Callable] = MappingProxyType({})) -> Callable:
-    """The formula with its names looked up as steps: those in `names`, helpers of rules, and ops. An op that has a
-    formula of other ops is written out, unless it is elementwise."""
+    """The formula with its names looked up as steps: those in `names`, helpers of rules, and ops. Ops that have a
+    formula of other ops are expanded, unless they are elementwise.
+    """
     world: dict[str, Any] = {"__builtins__": builtins}
     for name in formula.__code__.co_names:
         if name in names:
             world[name] = names[name]
-        elif name == "single":  # loops have no half precision
+        elif name == "single":  # loops do not support half precision
             world[name] = lambda x: x
         elif name in SHARED:
             world[name] = on_steps(SHARED[name], names)

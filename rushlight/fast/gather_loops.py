@@ -1,9 +1,11 @@
-"""Numbers read from places or written to places, and rows in opposite order, by loops that copy: the bits are NumPy's,
-which takes a call of memmove or a table of flat places for each number.
+"""Reading and writing at indices, and reversing rows, by loops that copy. Results have NumPy's bits; NumPy needs a call
+of memmove, or a table of flat indices, for each number.
 
-A loop knows how many bytes a number has, not its dtype. The index of `gather` and `scatter` was checked. Loops that
-read numbers at places of their own do not promise that arrays lie apart: LLVM would read by the processor's gather
-instructions, which many Intel processors have been slow at since 2023. 65,536 numbers take 64 us, with them 180."""
+A loop depends on the number of bytes, not on the dtype. The index of `gather` and `scatter` is already validated. Loops
+that read numbers at individual indices do not declare their arrays as separate (`restrict`): LLVM would use the
+processor's gather instructions, which have been slow on many Intel processors since 2023. 65,536 numbers take 64 us,
+with these instructions 180.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,7 @@ from rushlight.fast.index import GATHER_PARALLEL_ELEMENTS, TAKEN_RUN_ELEMENTS
 from rushlight.fast.reductions import shared
 from rushlight.loops.tiering import Loop
 
-WORDS = {4: np.dtype(np.int32), 8: np.dtype(np.int64)}  # bytes of a number -> what the loops copy
+WORDS = {4: np.dtype(np.int32), 8: np.dtype(np.int64)}  # bytes of a number -> the dtype that loops copy
 PLACE = np.dtype(np.int64)
 
 GATHERED = """def kernel(x, index, out):
@@ -64,14 +66,14 @@ REVERSED = """def kernel(x, out):
         for i in range(x.shape[1]):
             out[b, i] = x[b, u64(x.shape[1] - 1 - i)]
 """
-# NumPy's passes that a loop saves
+# the NumPy passes that a loop saves
 PASSES = {GATHERED: 20, TAKEN: 10, SCATTERED: 20, REVERSED: 2}
 OF_ROWS = {GATHERED: GATHERED_OF_ROWS, TAKEN: TAKEN_OF_ROWS, SCATTERED: SCATTERED_OF_ROWS}
 
 
 @cache
 def loop_of(text: str, of_rows: bool, word: np.dtype) -> Loop:
-    """The loop for numbers of as many bytes; `of_rows`: of the last dimension."""
+    """The loop for numbers of this size in bytes; `of_rows`: along the last dimension."""
     x = np.zeros((1, 1) if text is REVERSED else (1, 1, 1), word)
     index = np.zeros((1,) if text is TAKEN else (1, 1, 1), PLACE)
     example = (x, x.copy()) if text is REVERSED else (x, index, x.copy())
@@ -79,7 +81,7 @@ def loop_of(text: str, of_rows: bool, word: np.dtype) -> Loop:
 
 
 def copied(text: str, how: tuple[int, ...], size: int, *arrays: ndarray) -> bool:
-    """Whether a loop has copied: not while NumPy has not worked for as long as compiling takes."""
+    """True if a loop has copied; False until NumPy has worked for as long as compiling takes."""
     word = WORDS[arrays[-1].itemsize]
     loop = loop_of(text, arrays[-1].shape[-1] == 1 and text in OF_ROWS, word)
     function = loop.function
@@ -102,12 +104,12 @@ def fits(x: ndarray, index: ndarray) -> bool:
 
 
 def in_three(a: ndarray, dim: int) -> ndarray:
-    """The array in three dimensions: all before `dim` as one, `dim`, all after `dim` as one."""
+    """The array in three dimensions: all before `dim` merged, `dim`, all after `dim` merged."""
     return a.reshape(prod(a.shape[:dim]), a.shape[dim], prod(a.shape[dim + 1 :]))
 
 
 def gathered_many(x: ndarray, index: ndarray, dim: int) -> ndarray | None:
-    """out[b, i, j] = x[b, index[b, i, j], j]; None for an index that is smaller than x elsewhere than along `dim`."""
+    """out[b, i, j] = x[b, index[b, i, j], j]; None if the index is smaller than x in another dimension than `dim`."""
     dim %= x.ndim
     if not fits(x, index) or not same_elsewhere(x.shape, index.shape, dim):
         return None
@@ -118,12 +120,12 @@ def gathered_many(x: ndarray, index: ndarray, dim: int) -> ndarray | None:
 
 
 def taken(x: ndarray, index: ndarray, dim: int) -> ndarray | None:
-    """out[b, i, j] = x[b, index[i], j]; None where so many numbers lie together that NumPy is as fast."""
+    """out[b, i, j] = x[b, index[i], j]; None if the contiguous runs are so long that NumPy is as fast."""
     dim %= x.ndim
     if not fits(x, index) or prod(x.shape[dim + 1 :]) > TAKEN_RUN_ELEMENTS:
         return None
     at = np.ascontiguousarray(index, PLACE).reshape(-1)
-    if np.maximum.reduce(at.view(np.uint64)) >= x.shape[dim]:  # NumPy counts from the end, or fails
+    if np.maximum.reduce(at.view(np.uint64)) >= x.shape[dim]:  # NumPy handles negative indices and errors
         return None
     shape = x.shape[:dim] + index.shape + x.shape[dim + 1 :]
     out = memory.take(shape, x.dtype)
@@ -147,12 +149,12 @@ def placed_many(r: ndarray, index: ndarray, source: ndarray, dim: int) -> bool |
 
 
 def same_elsewhere(shape: tuple[int, ...], part: tuple[int, ...], dim: int) -> bool:
-    """Whether both have the same sizes in the dimensions other than `dim`."""
+    """True if both have the same sizes in all dimensions except `dim`."""
     return shape[:dim] == part[:dim] and shape[dim + 1 :] == part[dim + 1 :]
 
 
 def flip(x: ndarray, dims: tuple[int, ...]) -> ndarray | None:
-    """The last dimension in opposite order; None for other dimensions."""
+    """The last dimension reversed; None for other dimensions."""
     if len(dims) != 1 or x.ndim < 1 or dims[0] % x.ndim != x.ndim - 1:
         return None
     if x.itemsize not in WORDS or x.dtype.kind not in "fiuc" or not x.flags.carray:

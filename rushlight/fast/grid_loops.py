@@ -1,5 +1,6 @@
-"""Sampling images at points by loops, which give the bits of kernels/grid_sample.py, and so are compiled once NumPy has
-worked for as long as compiling takes (loops/tiering.py)."""
+"""Sampling images at points by loops. They give the bits of kernels/grid_sample.py, so they are compiled once NumPy has
+worked for as long as compiling takes (loops/tiering.py).
+"""
 
 from __future__ import annotations
 
@@ -80,7 +81,7 @@ def loop_of(text: str) -> Loop:
 
 
 def by_loop(text: str, shape: Ints, x: ndarray, y: ndarray, at: ndarray) -> ndarray | None:
-    """The result of the loop of this text, in C order; None while NumPy does the work."""
+    """The result of the loop with this text, in C order; None if NumPy should do it."""
     if not x.dtype is FLOAT is y.dtype or not all([a.size for a in (x, y, at)]):
         return None
     loop, size = loop_of(text), at.size * x.shape[1]

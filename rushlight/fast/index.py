@@ -1,11 +1,11 @@
-"""The page of all thresholds: ops and kernels with faster ways, the sizes from which ways are used, and the measured
-times. Sizes of blocks and tiles inside a loop stand beside the loop.
+"""All thresholds on one page: the ops and kernels with faster ways, the sizes from which ways are used, and measured
+times. Sizes of blocks and tiles inside a loop are in the file of the loop.
 
-A way is tried when the op's first array has `elements` elements or more. A way whose results differ from NumPy's in the
-last bits has `passes`: NumPy's passes over the array that the way saves. NumPy does such work until it has cost as much
-as loading the loops (policy.py); of large arrays, a quarter of the passes count. `small`: once the loops are loaded,
-the way takes
-arrays of `small` elements or more (0: of any size)."""
+A way is tried if the op's first array has at least `elements` elements. If a way's results differ from NumPy's in the
+last bits, it has `passes`: the number of NumPy's passes over the array that the way saves. NumPy does such work until
+it has cost as much as loading the loops (policy.py); for large arrays, a quarter of the passes count. `small`: once the
+loops are loaded, the way is used from `small` elements on (0: for any size).
+"""
 
 from __future__ import annotations
 
@@ -16,130 +16,131 @@ import numpy as np
 
 from rushlight.loops import budget
 
-ON_AT_START = budget.allowed  # RUSHLIGHT_FAST=0: the core looks up no way
+ON_AT_START = budget.allowed  # RUSHLIGHT_FAST=0: the core looks up no ways
 
 # -- elements of an array --------------------------------------------------------------------------
 
 ROW_ELEMENTS = 1 << 13  # layer norm of 8,192: NumPy 60 us, the loop 15 us
 ELEMENTWISE_ELEMENTS = 1 << 15  # gelu of 32,768: NumPy 270 us, the loop 50 us
-FEW_PASSES = 4  # of NumPy, or more, that loops over few elements save
-UFUNC_ELEMENTS = 1 << 18  # of a function that NumPy has: from here all cores are worth waking
-BROADCAST_ROW_ELEMENTS = 16  # that meet the same number, from which a loop takes broadcast rows
-HALF_PASSES = 40  # over float32, which take as long as one of NumPy over 16-bit floats
-HALF_ELEMENTS = 512  # 16-bit floats: NumPy takes 30 times as long as by way of float32
-REDUCTION_ELEMENTS = 1 << 16  # NumPy adds up so many in 15 us
-REDUCTION_ROW_ELEMENTS = 32  # of a row, below which a loop is not faster
-REDUCTION_PARALLEL_ELEMENTS = 1 << 18  # from which all cores share reductions, scans and norms
-VARIANCE_ELEMENTS = 1 << 9  # up to which one loop in float64 takes 0.4 us, two passes of NumPy 5
-SHORT_ROWS_ELEMENTS = 1 << 9  # up to which a loop across rows of a few numbers takes 1 us
+FEW_PASSES = 4  # least NumPy passes for which loops over small arrays are worthwhile
+UFUNC_ELEMENTS = 1 << 18  # elements of a single NumPy function from which waking all cores pays
+BROADCAST_ROW_ELEMENTS = 16  # length of a run with the same number from which a loop handles broadcast rows
+HALF_PASSES = 40  # passes over float32 that take as long as one NumPy pass over 16-bit floats
+HALF_ELEMENTS = 512  # 16-bit floats: NumPy takes 30 times as long as a conversion to float32
+REDUCTION_ELEMENTS = 1 << 16  # NumPy adds up this many in 15 us
+REDUCTION_ROW_ELEMENTS = 32  # elements of a row; for shorter rows a loop is not faster
+REDUCTION_PARALLEL_ELEMENTS = 1 << 18  # elements from which all cores share reductions, scans and norms
+VARIANCE_ELEMENTS = 1 << 9  # elements up to which one loop in float64 takes 0.4 us, two passes of NumPy 5
+SHORT_ROWS_ELEMENTS = 1 << 9  # elements up to which a loop across short rows takes 1 us
 SCAN_ELEMENTS = 1 << 12  # cumulative products of 51,200: NumPy 230 us, the loop 80 us
-DEFERRED_ELEMENTS = 1 << 18  # gradients of elementwise ops from which fresh memory is what counts
-SUM_ELEMENTS = 1 << 18  # a sum of two gradients: the pages of a new array cost more than the sum
-TAP_ELEMENTS = 1 << 12  # elements that take NumPy as long as its calls for a tap of an image
-WIDENED_ELEMENTS = 1 << 13  # float16 from which bits are moved: 100,000 in 40 us, not 165
-REMAINDER_BLOCK_ELEMENTS = 1 << 11  # from which blocks are faster than libm for each element
+DEFERRED_ELEMENTS = 1 << 18  # gradients of elementwise ops; from this size on, fresh memory dominates the time
+SUM_ELEMENTS = 1 << 18  # a sum of two gradients: mapping pages for a new array costs more than the sum
+TAP_ELEMENTS = 1 << 12  # elements for which NumPy takes as long as its calls for one tap of an image
+WIDENED_ELEMENTS = 1 << 13  # float16 elements from which bits are moved: 100,000 in 40 us, not 165
+REMAINDER_BLOCK_ELEMENTS = 1 << 11  # elements from which blocks are faster than libm for each element
 REMAINDER_LOOP_ELEMENTS = 1 << 15  # 2 million: by a loop 4 ms, by blocks 16
-# Least numbers of a point, and points above which a product gives all distances
+# Least numbers of a point, and least points, for computing all distances by a product
 DISTANCE_PRODUCT_NUMBERS, DISTANCE_PRODUCT_POINTS = 96, 25
-DISTANCE_PASSES = 3  # of NumPy over the differences of all pairs of points
-SCATTER_ELEMENTS = 1 << 15  # numbers that land on others, from which a loop is worth loading
-SCATTER_PASSES = 20  # of NumPy over plain numbers, that take as long as its `ufunc.at`
-# Elements, and those of a row, up to which a loop sorts by insertion: 0.5 us, 16 x 64 in 30 us
+DISTANCE_PASSES = 3  # NumPy's passes over the differences of all pairs of points
+SCATTER_ELEMENTS = 1 << 15  # scattered additions from which loading a loop is worthwhile
+SCATTER_PASSES = 20  # NumPy's passes over plain numbers that take as long as `ufunc.at`
+# Elements, and elements of a row, up to which a loop sorts by insertion: 0.5 us, 16 x 64 in 30 us
 ORDER_ELEMENTS, ORDER_ROW_ELEMENTS = 1 << 10, 64
-PLACES_ELEMENTS = 1 << 10  # of an index, up to which a loop that checks it takes 1 us
-# Numbers from which loops gather, scatter and reverse: gather of 65,536 in 35 us, by NumPy in 53
+PLACES_ELEMENTS = 1 << 10  # indices up to which a loop that checks them takes 1 us
+# Elements from which loops gather, scatter and reverse: gather of 65,536 in 35 us, by NumPy in 53
 GATHER_ELEMENTS = 1 << 12
-MULTIPLE_ELEMENTS = 1 << 13  # from which a loop adds a multiple in place
-GATHER_PARALLEL_ELEMENTS = 1 << 18  # from which all cores share such copies
-TAKEN_RUN_ELEMENTS = 8  # most numbers together for which a loop is faster than NumPy's memmove
-POOL_TABLE_ELEMENTS = 1 << 12  # of all windows, up to which a table of places is faster
-PAD_TABLE_ELEMENTS = 1 << 12  # of the result, up to which a table of places takes 2 us of 6
+MULTIPLE_ELEMENTS = 1 << 13  # elements from which a loop adds a multiple in place
+GATHER_PARALLEL_ELEMENTS = 1 << 18  # elements from which all cores share such copies
+TAKEN_RUN_ELEMENTS = 8  # longest contiguous run for which a loop is faster than NumPy's memmove
+POOL_TABLE_ELEMENTS = 1 << 12  # elements of all windows up to which an index table is faster
+PAD_TABLE_ELEMENTS = 1 << 12  # elements of the result up to which an index table takes 2 us of 6
 POOL_PRODUCTS = 1 << 17  # multiplications up to which a product adds up windows faster: 10 us
-POOL_SCATTER_ELEMENTS = (1 << 10) + 1  # gradients from which a loop is worth loading
-MEAN_PRODUCT_ELEMENTS = 1 << 10  # of a row, up to which BLAS takes a third of np.mean's time
-POOL_CORE_ELEMENTS = 1 << 16  # of planes, which are one core's work: 45 us
-POOL_OWN_LOOP_TAPS = 9  # most taps of a window with a loop of its own: 1/4 of the time
-MAX_POOL_TABLE_TAPS = 2  # of a window, from which a table is faster than a call for each: 3 us, 5
-MAX_POOL_TAPS = 16  # of a window, up to which a call of NumPy for each is soon done
-ATTENTION_PRODUCTS = 1 << 17  # from which attention counts as large: NumPy takes 0.15 ms
-# NumPy's passes over the scores that loops save; of many, a score takes NumPy 4 to 13 ns
+POOL_SCATTER_ELEMENTS = (1 << 10) + 1  # gradients from which loading a loop is worthwhile
+MEAN_PRODUCT_ELEMENTS = 1 << 10  # elements of a row up to which BLAS takes a third of np.mean's time
+POOL_CORE_ELEMENTS = 1 << 16  # elements of planes for one core: 45 us
+POOL_OWN_LOOP_TAPS = 9  # most taps of a window with a specialised loop: 1/4 of the time
+MAX_POOL_TABLE_TAPS = 2  # elements of a window from which a table is faster than a call for each: 3 us, 5
+MAX_POOL_TAPS = 16  # elements of a window up to which one NumPy call for each is fast enough
+ATTENTION_PRODUCTS = 1 << 17  # multiplications from which attention counts as large: NumPy takes 0.15 ms
+# NumPy's passes over the scores that loops save; for large attention, a score takes NumPy 4 to 13 ns
 ATTENTION_PASSES, ATTENTION_LARGE_PASSES = 100, 30
-ATTENTION_PARALLEL_PRODUCTS = 1 << 22  # from which all cores share attention's heads
-# Multiplications of products after which loops do them: 0.7 s of BLAS. Loops take 0.3 s from disk, and 0.07 s where
-# Numba has been loaded (benchmarks/products.py)
+ATTENTION_PARALLEL_PRODUCTS = 1 << 22  # multiplications from which all cores share attention's heads
+# Multiplications after which loops do products: 0.7 s of BLAS. Loading loops takes 0.3 s from disk, and 0.07 s if Numba
+# is loaded (benchmarks/products.py)
 PRICE_PRODUCTS, PRICE_PRODUCTS_NUMBA_LOADED = 1 << 35, 1 << 33
 BLAS_COPIES_PRODUCTS = 1_000_000  # multiplications up to which OpenBLAS copies no operand
-MIN_COLUMNS_OF_TRANSPOSED = 128  # of the result, from which loops take a transposed first operand
+MIN_COLUMNS_OF_TRANSPOSED = 128  # elements of the result from which loops handle a transposed first operand
 MATMUL_PARALLEL_PRODUCTS = 1 << 23  # multiplications from which all cores share a product: 0.14 ms
 ONE_THREAD_PRODUCTS = 1 << 22  # multiplications up to which BLAS is faster on one thread
-ONE_THREAD_PRODUCTS_BESIDE_LOOPS = 1 << 26  # the same beside loops, which use the cores
-# Elements in the gates of all steps, from which a layer counts as large: 2.5 ms, by loops 1.2
+ONE_THREAD_PRODUCTS_BESIDE_LOOPS = 1 << 26  # the same next to loops, which use the cores
+# Elements in the gates of all steps from which a layer counts as large: 2.5 ms, by loops 1.2
 RECURRENT_ELEMENTS = 1 << 15
-RECURRENT_PASSES = 16  # of NumPy for a step that loops save
-RECURRENT_PARALLEL_PRODUCTS = 1 << 24  # from which all cores share the sequences: 0.3 ms
-SIN_COS_ELEMENTS, SIN_COS_PASSES = 512, 60  # of float64; NumPy's passes that take as long
-# Rows of float32 matrices from which SciPy's LAPACK solves sooner: 128 in 0.48 ms instead of 0.93; NumPy's seconds
+RECURRENT_PASSES = 16  # NumPy's passes for a step that loops save
+RECURRENT_PARALLEL_PRODUCTS = 1 << 24  # multiplications from which all cores share the sequences: 0.3 ms
+SIN_COS_ELEMENTS, SIN_COS_PASSES = 512, 60  # float64 elements; NumPy's passes that take as long
+# Rows of float32 matrices from which SciPy's LAPACK is faster: 128 in 0.48 ms instead of 0.93; the seconds of NumPy
 # after which SciPy is loaded for it, which takes as long
 EQUATION_ROWS, SCIPY_SECONDS = 128, 0.2
-PARALLEL_COST = 1 << 22  # elements times cost of each, from which all cores share: 0.5 ms
-FRESH_ELEMENTS = 1 << 20  # elements from which NumPy's results cost 2 ns each: fresh pages
+PARALLEL_COST = 1 << 22  # elements times cost of each from which all cores share: 0.5 ms
+FRESH_ELEMENTS = 1 << 20  # elements from which NumPy's results cost 2 ns each, because of fresh pages
 
 # -- convolution of float32, on one core of a Cascade Lake Xeon with AVX-512 ------------------------
 # (benchmarks/convolution.py)
 
 MIN_PRODUCTS = 1 << 17  # 1 x 16 x 16 x 16 and 16 filters: loops take 33 us, im2col 55
-IM2COL_PRODUCTS_PER_SECOND = 2e10  # by which the JIT budget is charged; measured 1e10 to 3e10
+IM2COL_PRODUCTS_PER_SECOND = 2e10  # speed for charging the JIT budget; measured 1e10 to 3e10
 
 # -- the bias' gradient
-BIAS_GRAD_ELEMENTS = 1 << 15  # from which it is worth a compiled loop
-BIAS_GRAD_PASSES = 5  # of NumPy that the loop saves
+BIAS_GRAD_ELEMENTS = 1 << 15  # elements from which a compiled loop is worthwhile
+BIAS_GRAD_PASSES = 5  # NumPy's passes that the loop saves
 
 # -- index_table: no loops, a table of all indices
-TABLE_COLUMNS = 1 << 14  # most floats in the columns for which the table is the fastest
-# the same where columns are the images
+TABLE_COLUMNS = 1 << 14  # most floats in the columns for which the table is fastest
+# the same if the columns are the images
 TABLE_PLAIN_COLUMNS = 1 << 16
-TABLE_FILTERS = 64  # most filters in a group for which loops are not worth their call
+TABLE_FILTERS = 64  # most filters in a group for which calling loops does not pay
 
 # -- one_by_one: a product of matrices for each image
-ONE_BY_ONE_MIN_PRODUCTS = 1 << 20  # in an image, for one product to be worth its call
+ONE_BY_ONE_MIN_PRODUCTS = 1 << 20  # least elements in an image for one product per image
 
 # -- winograd
-WINOGRAD_MIN_CHANNELS = 16  # on either side: fewer do not fill a vector
-WINOGRAD_MIN_TILES = 64  # with fewer, to transform the filters takes longer than it saves
-WINOGRAD_MIN_TILES_LARGE = 130  # the same for filters that no cache holds
-WINOGRAD_LARGE_FILTERS = 1 << 17  # channels times filters that no cache holds
+WINOGRAD_MIN_CHANNELS = 16  # least channels on either side: fewer do not fill a vector
+WINOGRAD_MIN_TILES = 64  # least positions: with fewer, transforming the filters costs more than it saves
+WINOGRAD_MIN_TILES_LARGE = 130  # the same for filters that exceed every cache
+WINOGRAD_LARGE_FILTERS = 1 << 17  # channels times filters that exceed every cache
 WINOGRAD_TILES = 72  # most tiles multiplied at a time, so that they stay in the L2 cache
 WINOGRAD_TILE_FLOATS = 1 << 18  # most floats of transformed tiles that stay in the L2 cache
-WINOGRAD_SUM_TILES = 1 << 12  # tiles whose weight gradients are summed one after the other
+WINOGRAD_SUM_TILES = 1 << 12  # tiles whose weight gradients are summed sequentially
 
 # -- whole_batch_im2col: the columns of all images in one product
-WHOLE_BATCH_FILTERS = 1 << 19  # least floats in filters that no cache of a core holds
-WHOLE_BATCH_FILTERS_ONE_TAP = 1 << 17  # the same with one tap, where columns cost nothing
-WHOLE_BATCH_RESULTS = 1 << 10  # most places of results of all images: making columns pays
-WHOLE_BATCH_FILTERS_PER_RESULT = 1 << 11  # least floats in smaller filters for each place
+WHOLE_BATCH_FILTERS = 1 << 19  # least floats in filters that exceed a core's caches
+WHOLE_BATCH_FILTERS_ONE_TAP = 1 << 17  # the same for 1x1 filters, whose columns are the input
+WHOLE_BATCH_RESULTS = 1 << 10  # most positions in the results of all images: making columns pays
+WHOLE_BATCH_FILTERS_PER_RESULT = 1 << 11  # least floats in smaller filters for each position
 
 # -- batch_innermost
-INNERMOST_CHANNELS = 24  # most in a group, on either side: of more, vectors of channels are as good
-INNERMOST_CHANNEL_PAIRS = 200  # most channels x filters: 16 x 16 are no faster, 1 x 32 slower
+INNERMOST_CHANNELS = 24  # most channels in a group, on either side: for more, vectors of channels are as good
+INNERMOST_CHANNEL_PAIRS = 200  # most channels x filters: 16 x 16 is not faster, 1 x 32 slower
 INNERMOST_MAX_DOT = 512  # longest dot product (channels x taps) that is summed without a break
 INNERMOST_IMAGE_FLOATS = 1 << 17  # most floats of a vector of images: they stay in the L2 cache
-INNERMOST_SUM_PLACES = 1 << 11  # places whose weight gradients are summed one after the other
+INNERMOST_SUM_PLACES = 1 << 11  # positions whose weight gradients are summed sequentially
 INNERMOST_BLOCK_VECTORS = 32  # most vectors of sums in a block
 
 # -- indirect
-INDIRECT_MIN_CHANNELS = 16  # of the result: fewer do not fill a vector
-INDIRECT_IMAGE_FLOATS = 1 << 16  # most floats of images that are laid out at a time
-INDIRECT_SUM_PLACES = 1 << 14  # places whose weight gradients are summed one after the other
+INDIRECT_MIN_CHANNELS = 16  # least channels of the result: fewer do not fill a vector
+INDIRECT_IMAGE_FLOATS = 1 << 16  # most floats of images that are copied at a time
+INDIRECT_SUM_PLACES = 1 << 14  # positions whose weight gradients are summed sequentially
 
 # -- direct
-DIRECT_VECTOR_PLACES = 512  # of small images so many places together, for vectors to be full
-DIRECT_TILE_PLACES = 1152  # most places whose sums are made for one tile of filters after the other
+DIRECT_VECTOR_PLACES = 512  # for small images, this many positions are computed together, to fill vectors
+DIRECT_TILE_PLACES = 1152  # most positions that one tile of filters processes before the next
 DIRECT_SOURCE_FLOATS = 1 << 17  # most floats of the source that stay in the L2 cache meanwhile
 
 
 class Way(NamedTuple):
-    """`module`: where the way is written; `elements`, `passes`, `small`: see the top of this page; `dtypes`: dtype.char
-    of the arrays that it takes, all if empty."""
+    """`module`: the module of the way; `elements`, `passes`, `small`: see the top of this page; `dtypes`: supported
+    dtype.char, all if empty.
+    """
 
     module: str
     elements: float = 0
@@ -154,17 +155,17 @@ def rows(passes: int = 12) -> Way:
 
 
 def slow(passes: int) -> Way:
-    """Elementwise ops that take NumPy so many passes that the generated loop is worth while for small arrays, too."""
+    """Elementwise ops with so many NumPy passes that the generated loop also pays for small arrays."""
     return Way("rushlight.fast.elementwise", ELEMENTWISE_ELEMENTS, passes, small=0)
 
 
 def few() -> Way:
-    """Elementwise ops that take NumPy several calls: the generated loop takes 0.2 us of few elements."""
+    """Elementwise ops with several NumPy calls: the generated loop takes 0.2 us for small arrays."""
     return Way("rushlight.fast.elementwise", ELEMENTWISE_ELEMENTS, small=0)
 
 
 def reduced() -> Way:
-    """One number from each row of float32."""
+    """Reductions of each row of float32 to one number."""
     return Way("rushlight.fast.reductions", REDUCTION_ELEMENTS, 4, dtypes="f")
 
 
@@ -173,16 +174,16 @@ def scanned() -> Way:
     return Way("rushlight.fast.reductions", REDUCTION_ELEMENTS, 20, SCAN_ELEMENTS, dtypes="f")
 
 
-# The way of every elementwise op that has none of its own: a loop generated from the op's rule. Where NumPy has the
-# function, its passes are only shared by the cores.
+# The way of every elementwise op without its own: a loop generated from the op's rule. If NumPy has the function, its
+# passes are only divided between the cores.
 ELEMENTWISE = Way("rushlight.fast.backward_chains", ELEMENTWISE_ELEMENTS)
-OF_LIBM = {"hypot"}  # functions of NumPy that are calls of libm, and are as exact in a loop
+OF_LIBM = {"hypot"}  # NumPy functions that call libm; a loop is as accurate
 UFUNC = Way("rushlight.fast.backward_chains", UFUNC_ELEMENTS)
 
 WAYS: dict[tuple[str, str], Way] = {
     # op, derivative by
     **{(name, of): rows() for name in ("softmax", "log_softmax", "logsumexp", "var_core") for of in ("", "x")},
-    # "x weight bias": one way gives the gradients of the three inputs
+    # "x weight bias": one way computes the gradients of the three inputs
     **{("layer_norm", of): rows(20) for of in ("", "x weight bias", "weight")},
     **{("batch_norm", of): rows(40) for of in ("", "x weight bias", "weight", "bias")},
     **{("group_norm", of): rows(40) for of in ("", "x weight bias")},
@@ -190,10 +191,10 @@ WAYS: dict[tuple[str, str], Way] = {
     ("batch_dots", ""): rows(),
     **{(name, ""): reduced() for name in ("sum", "mean", "prod", "amax", "amin", "vector_norm")},
     **{(name, ""): scanned() for name in ("cumsum", "cumprod")},
-    # 300 x 300: the loop takes 0.44 ms along rows and 0.1 across them, NumPy 1.1 and 1.6. To the same bits, so the loop
-    # has an account of its own (loops/tiering.py)
+    # 300 x 300: the loop takes 0.44 ms along rows and 0.1 across them, NumPy 1.1 and 1.6. The bits are the same, so the
+    # loop has its own account (loops/tiering.py)
     **{(name, ""): Way("rushlight.fast.reductions", 0, dtypes="fd") for name in ("cummax", "cummin")},
-    # sums of two gradients: 16-bit floats by way of float32; from SUM_ELEMENTS on in memory that is used again
+    # sums of two gradients: 16-bit floats are added in float32; from SUM_ELEMENTS on, results reuse memory
     ("sum of gradients", ""): Way("rushlight.fast.backward_sums", HALF_ELEMENTS),
     **{(name, of): slow(25) for name in ("gelu", "gelu_slope") for of in ("", "x")},
     **{(name, of): slow(12) for name in ("gelu_tanh", "mish") for of in ("", "x")},
@@ -210,10 +211,10 @@ WAYS: dict[tuple[str, str], Way] = {
 }
 
 
-# The ways of kernels that are called by other kernels, too (base/faster.py:site): a function of the same name in
-# `module`. Such a way charges its passes itself, by policy.py.
+# The ways of kernels that are also called by other kernels (base/faster.py:site): a function of the same name in
+# `module`. Such a way charges its passes itself, with policy.py.
 SITES: dict[str, Way] = {
-    # 50,000 points, coordinate by coordinate: 0.2 ms instead of 0.4
+    # 50,000 points, one coordinate at a time: 0.2 ms instead of 0.4
     "grid_sample.moved": Way("rushlight.fast.coordinates", ROW_ELEMENTS),
     # 20,000 vectors: 0.44 ms instead of 1.4; 4 vectors: 30 us instead of 8
     "rare_functions.crossed": Way("rushlight.fast.coordinates", ROW_ELEMENTS),
@@ -274,12 +275,12 @@ SITES: dict[str, Way] = {
 
 
 def least_of_site(name: str) -> float:
-    """From how many elements on a kernel may have a faster way; inf where faster ways were off from the start."""
+    """The number of elements from which a kernel may have a faster way; inf if faster ways were off from the start."""
     return SITES[name].elements if ON_AT_START else inf
 
 
 def way_of(op: Any, of: str) -> Way | None:
-    """The way of an op, or of its derivative by the input `of`; None if it has none."""
+    """The way of an op, or of its derivative by the input `of`; None if there is none."""
     own = WAYS.get((op.name, of))
     if own is not None or not op.elementwise:
         return own
@@ -287,8 +288,9 @@ def way_of(op: Any, of: str) -> Way | None:
 
 
 def least(op: Any, of: str, of_half: bool) -> float:
-    """From how many elements on the op, or its derivative, may have a faster way; inf where it has none, or where
-    faster ways were off from the start."""
+    """The number of elements from which the op, or its derivative, may have a faster way; inf if there is none, or if
+    faster ways were off from the start.
+    """
     way = way_of(op, of) if ON_AT_START else None
     if way is None:
         return inf

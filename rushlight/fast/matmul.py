@@ -1,9 +1,10 @@
 """Faster ways of matrix products (kernels/matmul.py): compiled loops (matmul_loops.py), and BLAS with other threads or
 another order of the operands.
 
-On several cores loops do all large products. With one product by threads of BLAS among them, a GPT's step takes 62 ms
-instead of 42, a large MLP's 100 instead of 57: BLAS keeps its threads spinning. benchmarks/products.py measures loops
-beside BLAS."""
+On several cores loops do all large products. If threads of BLAS do one of them, a GPT's step takes 62 ms instead of 42,
+a large MLP's 100 instead of 57, because BLAS keeps its threads spinning. benchmarks/products.py compares loops and
+BLAS.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +30,7 @@ FLOAT = np.dtype(np.float32)
 
 
 def large(x: ndarray, y: ndarray, bias: ndarray | None = None, out: ndarray | None = None) -> ndarray | None:
-    """x y + bias by loops, or by BLAS on one thread; None where BLAS takes all threads."""
+    """x y + bias by loops, or by BLAS on one thread; None if BLAS should use all threads."""
     count = x.size * y.shape[-1]
     loops = compiled() if suits(x, y) and charge_products(count) else None
     if loops is not None and (
@@ -48,8 +49,9 @@ def large(x: ndarray, y: ndarray, bias: ndarray | None = None, out: ndarray | No
 
 
 def few_rows(x: ndarray, y: ndarray, out: ndarray | None = None) -> ndarray:
-    """x y of a few rows and a transpose: by loops, or by BLAS as the transpose of y^T x^T, which takes OpenBLAS a third
-    of the time."""
+    """x y for few rows and a transpose: by loops, or by BLAS as the transpose of y^T x^T, which takes OpenBLAS a third
+    of the time.
+    """
     count = x.size * y.shape[1]
     fits = 0 < count <= LARGE_PRODUCTS and len(y) == x.shape[1] > 1
     loops = compiled() if fits and charge_products(count) else None
@@ -65,8 +67,9 @@ def few_rows(x: ndarray, y: ndarray, out: ndarray | None = None) -> ndarray:
 
 
 def suits(x: ndarray, y: ndarray) -> bool:
-    """Whether loops, if there are any, are faster than OpenBLAS: where the second is a transpose, and where OpenBLAS
-    has to copy or finds few rows or columns."""
+    """True if loops, when available, are faster than OpenBLAS: if y is a transpose, or if OpenBLAS would copy or has
+    few rows or columns.
+    """
     if not x.dtype is FLOAT is y.dtype or x.ndim != y.ndim or x.shape[:-2] != y.shape[:-2]:
         return False
     (m, k), (depth, n) = x.shape[-2:], y.shape[-2:]
@@ -77,7 +80,7 @@ def suits(x: ndarray, y: ndarray) -> bool:
         return x.ndim == 2 and suits_flat(m, k, n, y_is_transpose)
     if count <= BLAS_COPIES_PRODUCTS:
         return n >= 16 and y_is_transpose and x_is_by_rows
-    spinning = count >= ONE_THREAD_PRODUCTS and cores() > 1  # BLAS would take all threads
+    spinning = count >= ONE_THREAD_PRODUCTS and cores() > 1  # BLAS would use all threads
     return n >= MIN_COLUMNS_OF_TRANSPOSED or x_is_by_rows or spinning
 
 
@@ -91,15 +94,13 @@ def suits_flat(m: int, k: int, n: int, y_is_transpose: bool) -> bool:
 
 
 def on_one_thread(blas: Callable, x: ndarray, y: ndarray, out: ndarray | None) -> ndarray:
-    """A product of middle size on one thread: to wait for other threads takes longer than they save
-    (base/threads.py)."""
+    """A product of medium size on one thread: waiting for other threads takes longer than they save (base/threads.py)."""
     return alone(blas, x, y, out)
 
 
 @cache
 def compiled() -> Callable[..., None] | None:
-    """The loops; None without Numba, and where registers are not as wide as AVX-512's: with AVX2, OpenBLAS is
-    faster."""
+    """The loops; None without Numba, or if registers are narrower than AVX-512's: with AVX2, OpenBLAS is faster."""
     if not has_numba():
         return None
     from rushlight.fast import matmul_loops

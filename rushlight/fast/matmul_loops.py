@@ -1,4 +1,4 @@
-"""Products of float32 matrices as compiled loops, for shapes at which OpenBLAS is slower (benchmarks/products.py).
+"""Products of float32 matrices as compiled loops, for shapes for which OpenBLAS is slower (benchmarks/products.py).
 
 After Goto and van de Geijn, "Anatomy of High-Performance Matrix Multiplication" (2008): a block of y, as large as half
 the L2 cache, is copied in panels of 64 columns so that it lies as it is read; six rows of x at a time meet all its
@@ -8,7 +8,7 @@ where it lies: a panel of it passes by. So do 16 rows, and 24 to 32, if y is a t
 meet its rows, up to 8 or 12 of them for 16 numbers of the result at a time, more in the place of y, x turned (16 and 32
 rows by 128 x 512: 0.7 of the time; 24 0.9 on a Xeon, 1.15 on an EPYC; 18 would take 1.4).
 
-`product` takes any strides; k is at least 2, and m at least LOW, or, of two matrices, m at least 2 and n 16.
+`product` supports any strides; k is at least 2, and m at least LOW, or, for two matrices, m at least 2 and n 16.
 
 `kernel(x_id, y_id, out_id, more_id, room_at)`: out = x y + more for all matrices of x (..., m, deep) and y (..., deep,
 n); whether one of the last two strides of each is a number's, as it must be. The rows of out (..., m, n) lie number by
@@ -34,15 +34,15 @@ from rushlight.loops.matmul_tiles import HEIGHTS, SQUARE, WIDTH
 from rushlight.loops.parallel import cores, pool
 from rushlight.loops.simd import machine
 
-DEEP, TURNED = 512, 256  # numbers added up one after the other; of a transposed x
-# numbers of y's block: SHARE for each row: few meet it soon
+DEEP, TURNED = 512, 256  # numbers added up sequentially; the second for a transposed x
+# numbers in y's block: SHARE for each row, since few rows reuse it little
 BLOCK, SMALL, SHARE = 1 << 17, 1 << 15, 128
-FEW, NEAR = 48, 1 << 16  # most rows, and numbers of y, for y to be read in place: y stays in L2
-ROWS = 128  # of a transposed x turned at a time, beside the block in L2
-LEAST = 64  # rows or columns for each: a panel
-BROAD = 128  # columns for each, from which they are cut: none lays out another's y then
+FEW, NEAR = 48, 1 << 16  # most rows, and most numbers of y, for reading y in place: y stays in L2
+ROWS = 128  # rows of a transposed x that are transposed at a time, beside the block in L2
+LEAST = 64  # rows or columns for each core: a panel
+BROAD = 128  # columns for each core, cut before the layout: no core then copies another's y
 LOW, THIN = 20, 32  # below LOW rows y is read in place, THIN of its rows at a time
-TURN = 16  # rows that can be turned
+TURN = 16  # most rows for transposing x
 DOTS, LONG = 8, 256  # most rows of x for dot products with a transpose; 4 more if rows are long
 
 TEXT = """def kernel(x_id, y_id, out_id, more_id, room_at):
@@ -208,7 +208,7 @@ def kernel() -> Any:
 
 
 class Room(local):
-    """Each thread's memory for y's block and rows of x, used again; it begins with a line of the cache."""
+    """Each thread's memory for y's block and rows of x, reused; aligned to a cache line."""
 
     def __init__(self) -> None:
         self.held = np.empty(BLOCK + ROWS * (TURNED + 2 * machine()[0]) + 16, np.float32)
@@ -220,13 +220,13 @@ def room() -> Room:
     return Room()
 
 
-# what is added to a panel of the result where there is no bias
+# the addend of a result's panel if there is no bias
 NOTHING = np.zeros((1, 64), np.float32)
 
 
 def product(x: ndarray, y: ndarray, out: ndarray, more: ndarray | None = None) -> None:
-    """out = x y + more: x (..., m, k), y (..., k, n), out (..., m, n) whose rows lie number by number, more (n,)."""
-    _ = x.base, y.base  # batches of vmap say that they are no arrays
+    """out = x y + more: x (..., m, k), y (..., k, n), out (..., m, n) with contiguous rows, more (n,)."""
+    _ = x.base, y.base  # a batch of vmap raises its error here
     more = NOTHING if more is None else more
     if x.size * y.shape[-1] < MATMUL_PARALLEL_PRODUCTS or cores() == 1:
         run(x, y, out, more)
@@ -244,7 +244,7 @@ def product(x: ndarray, y: ndarray, out: ndarray, more: ndarray | None = None) -
 
 
 def run(x: ndarray, y: ndarray, out: ndarray, more: ndarray) -> None:
-    """The loop, in this thread's room."""
+    """The loop, with this thread's workspace."""
     (m, n), (six, five) = out.shape[-2:], HEIGHTS
     rows = max(m, five * -(-m // six))  # that tiles make
     if m <= LOW and out.ndim == 2 and (x.strides[1] != 4 or y.strides[0] != 4 and m < rows):
@@ -263,5 +263,5 @@ def run(x: ndarray, y: ndarray, out: ndarray, more: ndarray) -> None:
 
 
 def straight(x: ndarray) -> ndarray:
-    """Matrices whose rows or columns lie number by number."""
+    """Matrices whose rows or columns are contiguous."""
     return x if x.flags.aligned and 4 in x.strides[-2:] else np.ascontiguousarray(x)

@@ -1,5 +1,6 @@
-"""Maxima of windows, without their places: of few numbers by a table of the places in
-each window, else one call of NumPy for each tap."""
+"""Maxima of windows, without their indices: for small arrays by an index table of each window, otherwise one NumPy call
+for each tap.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ from rushlight.kernels.pool import check_reached, pooled_size
 def max_values(
     x: ndarray, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, ceil_mode: bool
 ) -> ndarray | None:
-    """`max_pool` without places; None of many numbers and for large windows."""
+    """`max_pool` without indices; None for large arrays and for large windows."""
     if x.size >= ELEMENTWISE_ELEMENTS or prod(kernel) > MAX_POOL_TAPS or x.dtype.kind != "f" or x.itemsize < 4:
         return None
     op, size = f"max_pool{len(kernel)}d", x.shape[2:]

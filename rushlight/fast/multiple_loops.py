@@ -1,5 +1,6 @@
-"""a += factor b in place by a loop, which reads b once: no array for the product. Both operations round by themselves,
-as NumPy's do."""
+"""a += factor b in place by a loop, which reads b once and needs no array for the product. Both operations are rounded
+separately, as NumPy's are.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +30,7 @@ def loop_of(dtype: np.dtype) -> Loop:
 
 
 def add_multiple(a: ndarray, b: ndarray, factor: Any) -> bool | None:
-    """True if a loop did it; None for other dtypes and layouts, and memory that both share."""
+    """True if a loop did it; None for other dtypes and layouts, and if the arrays share memory."""
     if (
         a.dtype is not b.dtype
         or a.dtype.char not in "fd"

@@ -1,4 +1,4 @@
-"""Borders of few elements by one table of all places, where copies of each border take three times as long."""
+"""Padding of small arrays by one index table; copying each border takes three times as long."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rushlight.kernels.pad_modes import Amounts
 
 
 def bordered(x: ndarray, mode: str, amounts: Amounts) -> ndarray | None:
-    """`pad_modes.bordered` of an array in C order; None for many elements."""
+    """`pad_modes.bordered` for a contiguous array; None for large arrays."""
     if not x.flags.c_contiguous or 2 * x.size > PAD_TABLE_ELEMENTS:
         return None
     places = table(x.shape, mode, amounts)
@@ -24,7 +24,7 @@ def bordered(x: ndarray, mode: str, amounts: Amounts) -> ndarray | None:
 
 @lru_cache(maxsize=64)
 def table(shape: tuple[int, ...], mode: str, amounts: Amounts) -> ndarray | None:
-    """Where each element of the result stands in an array of this shape, counted flat."""
+    """The flat source index of each element of the result."""
     if prod([n + a + b for n, (a, b) in zip(shape, amounts)]) > PAD_TABLE_ELEMENTS:
         return None
     return unwrap(pad_modes.bordered)(np.arange(prod(shape)).reshape(shape), mode, amounts)

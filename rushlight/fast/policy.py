@@ -1,6 +1,7 @@
 """When compiled loops take over from NumPy: after NumPy has worked for as long as loading the loops takes.
 
-The work done decides, never the clock, so a program that is run again gives the same numbers."""
+The amount of work decides, never the clock, so a repeated program gives the same numbers.
+"""
 
 from __future__ import annotations
 
@@ -15,10 +16,10 @@ products = Budget(PRICE_PRODUCTS, PRICE_PRODUCTS - PRICE_PRODUCTS_NUMBA_LOADED)
 
 
 def charge(passes: float, size: int, large: float) -> bool:
-    """Charge what so many of NumPy's passes over `size` elements cost; whether loops do this work.
+    """Charge the cost of this number of NumPy passes over `size` elements. Returns whether loops do this work.
 
-    `large`: from how many elements on the passes cost a quarter of what small arrays cost: there most of it is
-    calls."""
+    `large`: the size from which the passes are charged a quarter, since most of the cost of small arrays is calls.
+    """
     if size < large:
         if small_arrays.left <= 0:
             return budget.allowed and size > 0
@@ -27,10 +28,12 @@ def charge(passes: float, size: int, large: float) -> bool:
 
 
 def charge_passes(passes: float, size: int, large: bool) -> bool:
-    """Charge what so many of NumPy's passes over `size` elements cost to the account of large or of small arrays;
-    whether loops do this work."""
+    """Charge the cost of NumPy passes over `size` elements to the account of large or of small arrays. Returns whether
+    loops do this work.
+    """
     return (large_arrays if large else small_arrays).charge_passes(passes, size)
 
 
-# Charge NumPy's seconds for large arrays, or multiplications of matrix products; whether loops do this work.
+# Charge NumPy's seconds for large arrays, or multiplications of matrix products. Both return whether loops do this
+# work.
 charge_seconds, charge_products = large_arrays.charge, products.charge

@@ -1,6 +1,7 @@
-"""Compiled loops of pooling, which give the results of kernels/pool.py to the last bit, and so are compiled once
-NumPy's passes have cost as much (loops/tiering.py). All for three spatial dimensions, planes (P, *size) one after the
-other."""
+"""Compiled loops of pooling. They give the results of kernels/pool.py to the last bit, so they are compiled once
+NumPy's passes have cost as much (loops/tiering.py). All work in three spatial dimensions, on planes (P, *size) one
+after the other.
+"""
 
 from __future__ import annotations
 
@@ -67,7 +68,7 @@ MAXIMA = """def kernel(x, size, kernel, stride, padding, dilation, out, values, 
                 to += out[2]
 """
 
-# windows of most nets
+# the windows of most networks
 FREQUENT = (((1, 2, 2), (1, 2, 2)), ((1, 3, 3), (1, 2, 2)), ((1, 1, 2), (1, 1, 2)))
 
 SCATTER = """def kernel(g, indices, volume, out):
@@ -94,7 +95,7 @@ def example() -> tuple:
 
 @lru_cache(maxsize=64)
 def maxima(kernel: tuple, stride: tuple) -> Loop:
-    """The loop for windows of this kernel and stride, without dilation; or () and (), for all."""
+    """The loop for windows of this kernel and stride, without dilation; with () and (), for all windows."""
     return Loop(lambda: text_of(kernel, stride), 40, example)
 
 
@@ -131,7 +132,7 @@ def scatter() -> Loop:
 def best_of_taps(
     x: ndarray, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, out: Ints
 ) -> tuple[ndarray, ndarray] | None:
-    """Maxima and places of x (P, *size); None while NumPy is to do it."""
+    """Maxima and indices of x (P, *size); None if NumPy should do it."""
     how, n = (in_3d(kernel, 1), in_3d(stride, 1)), len(x)
     loop = maxima(*how) if prod(kernel) <= POOL_OWN_LOOP_TAPS and set(dilation) == {1} else maxima((), ())
     if x.dtype != np.float32 or len(out) > 3 or not x.flags.carray:
@@ -153,7 +154,7 @@ def best_of_taps(
 
 
 def scattered(g: ndarray, indices: ndarray, size: Ints) -> ndarray | None:
-    """The sums of float32 g at their places; None while NumPy is to do it, and where an index is outside."""
+    """The sums of float32 g at their indices; None if NumPy should do it, or if an index is out of range."""
     loop, volume = scatter(), prod(size)
     if g.dtype != np.float32 or indices.dtype != np.int64 or not (g.flags.carray and indices.flags.carray):
         return None
@@ -176,5 +177,5 @@ def scattered(g: ndarray, indices: ndarray, size: Ints) -> ndarray | None:
 
 
 def planes(size: Ints) -> int:
-    """How many planes of this size a core does at least."""
+    """The least number of planes of this size for one core."""
     return -(-POOL_CORE_ELEMENTS // max(1, prod(size)))

@@ -1,7 +1,8 @@
-"""Pooling of small planes in a handful of NumPy's calls, where passes tap by tap take dozens.
+"""Pooling of small planes with a handful of NumPy calls; one pass for each tap takes dozens.
 
-Maxima are taken by a table of the places in each window: 48 windows of 2 x 2 take 20 us, not 72. Sums are a product
-with a matrix of 0 and 1: 3 x 3 windows in 2 x 3 planes of 8 x 8 take 5 us, not 60."""
+Maxima use an index table of each window: 48 windows of 2 x 2 take 20 us, not 72. Sums are a product with a matrix of 0
+and 1: 3 x 3 windows in 2 x 3 planes of 8 x 8 take 5 us, not 60.
+"""
 
 from __future__ import annotations
 
@@ -25,14 +26,14 @@ SUMMED = {np.dtype(np.float32), np.dtype(np.float64)}
 def best_of_windows(
     x: ndarray, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, out: Ints
 ) -> tuple[ndarray, ndarray] | None:
-    """Maxima and places of x (P, *size); None for many elements in all windows."""
+    """Maxima and indices of x (P, *size); None if all windows together have many elements."""
     if not 0 < len(x) * prod(out) * prod(kernel) <= POOL_TABLE_ELEMENTS:
         return None
     return maxima(x, out, valid_windows, kernel, stride, padding, dilation, out)
 
 
 def best_of_parts(x: ndarray, out: Ints) -> tuple[ndarray, ndarray] | None:
-    """Maxima and places of `out` nearly equal parts of x (P, *size); None for many elements."""
+    """Maxima and indices of `out` nearly equal parts of x (P, *size); None for large arrays."""
     if not (prod(out) and 0 < x.size <= POOL_TABLE_ELEMENTS):
         return None
     return maxima(x, out, adaptive_windows, out)
@@ -51,7 +52,7 @@ def window_spread(g: ndarray, size: Ints, pairs: Callable, *dims: Ints) -> ndarr
 
 
 def means_of_rows(x: ndarray) -> ndarray | None:
-    """The mean of each short row of x (R, n), as a product with ones: a third of the time; None for others."""
+    """The mean of each short row of x (R, n), as a product with ones: a third of the time; None for other arrays."""
     n = x.shape[1]
     if n > MEAN_PRODUCT_ELEMENTS or x.dtype.kind != "f" or x.itemsize < 4:
         return None
@@ -60,8 +61,10 @@ def means_of_rows(x: ndarray) -> ndarray | None:
 
 @lru_cache(maxsize=64)
 def places(cut: Callable, size: Ints, *dims: Ints) -> tuple[ndarray, ndarray]:
-    """Where each window's elements stand in the plane, flat (O, K); of shorter windows, after copies of the first. And
-    where its row begins (O,). `cut(size, *dims)`: the slices of one dimension's windows."""
+    """(indices (O, K), starts (O,)): the flat indices of each window's elements, shorter windows padded at the front
+    with copies of their first element; and the start of each row's own elements. `cut(size, *dims)`: the slices of one
+    dimension's windows.
+    """
     flat = np.arange(prod(size)).reshape(size)
     windows = [flat[window].ravel() for window in product(*map(cut, size, *dims))]
     long = max(map(len, windows))
@@ -70,7 +73,7 @@ def places(cut: Callable, size: Ints, *dims: Ints) -> tuple[ndarray, ndarray]:
 
 
 def maxima(x: ndarray, out: Ints, cut: Callable, *dims: Ints) -> tuple[ndarray, ndarray]:
-    """Maxima and places of x (P, *size): the first of equals, the last NaN."""
+    """Maxima and indices of x (P, *size): the first of equal elements, the last NaN."""
     table, rows = places(cut, x.shape[1:], *dims)
     flat = x.reshape(len(x), -1)
     made = by_loop(flat, table, True)
@@ -87,7 +90,7 @@ def maxima(x: ndarray, out: Ints, cut: Callable, *dims: Ints) -> tuple[ndarray, 
     return values.reshape(-1, *out), as_int64(indices).reshape(-1, *out)
 
 
-# values[p, o] = the largest of x[p, table[o, k]] over all k, and its place
+# values[p, o] = the largest of x[p, table[o, k]] over all k, and its index
 MAXIMA = """def kernel(x, table, values{to_places}):
     restrict()
     for p in range(x.shape[0]):
@@ -105,7 +108,7 @@ MAXIMA = """def kernel(x, table, values{to_places}):
 
 @cache
 def loop_of(dtype: np.dtype, with_places: bool) -> Loop:
-    """The loop of maxima, with or without their places. It copies numbers, so that its results are NumPy's."""
+    """The loop of maxima, with or without their indices. It copies numbers, so its results equal NumPy's."""
     parts = (", places", "places[p, o] = at") if with_places else ("", "")
     text = MAXIMA.format(to_places=parts[0], write_place=parts[1])
 
@@ -117,8 +120,9 @@ def loop_of(dtype: np.dtype, with_places: bool) -> Loop:
 
 
 def by_loop(x: ndarray, table: ndarray, with_places: bool) -> list[ndarray] | None:
-    """The maxima of x (P, elements) in windows (O, K) of places, (P, O), and their places; None while NumPy is to do
-    it."""
+    """The maxima of x (P, elements) in windows (O, K) of indices, (P, O), and their indices; None if NumPy should do
+    it.
+    """
     if x.dtype.char not in "fd" or table.dtype.char != "l" or not x.flags.carray:
         return None
     loop = loop_of(x.dtype, with_places)
@@ -156,7 +160,7 @@ def loop_of_sums(dtype: np.dtype) -> Loop:
 
 @lru_cache(maxsize=64)
 def summands(pairs: Callable, *dims: Ints) -> tuple[ndarray, ndarray]:
-    """Where each window's elements stand, as in `places`, and how many copies are before them."""
+    """The indices of each window's elements, as in `places`, and the number of copies before them."""
     if pairs is tap_pairs:
         size, kernel, stride, padding, out = dims
         windows = [*map(valid_windows, size, kernel, stride, padding, (1,) * len(size), out)]
@@ -169,7 +173,7 @@ def summands(pairs: Callable, *dims: Ints) -> tuple[ndarray, ndarray]:
 
 
 def sums_by_loop(x: ndarray, out: Ints, pairs: Callable, *dims: Ints) -> ndarray | None:
-    """The sums of x (N, C, *size) over windows, in order; None while NumPy is to do it."""
+    """The sums of x (N, C, *size) over windows, in order; None if NumPy should do it."""
     loop = loop_of_sums(x.dtype)
     function = loop.function
     if function is None or pairs not in (tap_pairs, adaptive_pairs) or not x.flags.carray:
@@ -184,14 +188,15 @@ def sums_by_loop(x: ndarray, out: Ints, pairs: Callable, *dims: Ints) -> ndarray
 
 @lru_cache(maxsize=64)
 def membership(dtype: np.dtype, size: Ints, out: Ints, pairs: Callable, *dims: Ints) -> ndarray:
-    """1 where an element of the plane is in a window, else 0: (elements, windows)."""
+    """1 if an element of the plane is in a window, else 0: (elements, windows)."""
     n = prod(size)
     return np.ascontiguousarray(summed(np.eye(n, dtype=dtype).reshape(n, 1, *size), out, pairs, *dims).reshape(n, -1))
 
 
 def sums(x: ndarray, size: Ints, out: Ints, pairs: Callable, *dims: Ints, back: bool = False) -> ndarray | None:
-    """The sums of x (N, C, *size) over windows (N, C, *out), or `back` from windows to elements; None where there is
-    much to do, and of infinities, as 0 times these is nan."""
+    """The sums of x (N, C, *size) over windows (N, C, *out), or with `back` from windows to elements; None for large
+    arrays, and for infinities, since 0 times infinity is nan.
+    """
     n, windows = prod(size), prod(out)
     if (
         x.dtype not in SUMMED

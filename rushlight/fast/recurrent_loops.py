@@ -1,11 +1,14 @@
-"""Large recurrent layers in float32: all steps of a direction in one compiled loop, and all steps back in another.
+"""Large recurrent layers in float32: one compiled loop runs all steps of a direction, another all steps of its backward
+pass.
 
-NumPy passes a dozen times over the gates of a step, and BLAS lays out the same weight anew for each of the small
-products. Here the weight is laid out once, and a step is a product in vector registers and one pass over the gates; the
-text is made from the cell's rule (fast/recurrent_text.py). The products before and after, over all steps, are BLAS's.
+NumPy makes a dozen passes over the gates of each step, and BLAS copies the same weight again for each small product.
+Here the weight is copied once, and a step is a product in vector registers and one pass over the gates; the text is
+generated from the cell's rule (fast/recurrent_text.py). BLAS computes the products before and after the loop, over all
+steps.
 
-The size decides whether a loop is used, and for small layers what was done before (policy.py): exp and tanh differ from
-NumPy's in the last bits."""
+The size decides whether a loop is used, and for small layers the work done so far (policy.py): exp and tanh differ from
+NumPy's in the last bits.
+"""
 
 from __future__ import annotations
 
@@ -28,15 +31,15 @@ from rushlight.ops.nn.recurrent_cells import GRU, LSTM, RELU, STATE, TANH, Cell
 FLOAT = np.dtype(np.float32)
 NOTHING, ZEROS = np.empty(0, FLOAT), np.zeros(64, FLOAT)
 HIGHEST = 6  # rows of a tile
-NEAR = 1 << 17  # numbers of a weight that leave room in the L2 cache
+NEAR = 1 << 17  # floats of a weight that leave room in the L2 cache
 
 
 class Loops(NamedTuple):
-    """All steps, compiled, forward and back; and how many arrays the way back needs besides `out`."""
+    """All steps, compiled, forward and backward; and the number of arrays besides `out` that backward needs."""
 
     forward: Callable
     back: Callable
-    step: Callable  # a single step, whose product is there
+    step: Callable  # a single step, whose product is already computed
     step_back: Callable
     saved: int
 
@@ -57,8 +60,9 @@ def loops(cell: Cell, projected: bool) -> Loops:
 
 
 class Given(NamedTuple):
-    """What a direction of a layer takes: x (..., gates H), h (N, P), weight (gates H, P); c (N, H) if the state around
-    the product is not h; a bias (gates H,) of the product, and a projection (P, H) of h'."""
+    """The arguments of a direction of a layer: x (..., gates H), h (N, P), weight (gates H, P); c (N, H) if the outer
+    state is not h; the product's bias (gates H,), and a projection (P, H) of h'.
+    """
 
     x: ndarray
     h: ndarray
@@ -72,9 +76,9 @@ class Given(NamedTuple):
 
 
 class Rows(NamedTuple):
-    """The steps' rows in memory, in the order of the loop; `apart`: from one sequence of a step to the next."""
+    """The steps' rows in memory, in the order of the loop; `apart`: the distance between the sequences of a step."""
 
-    spans: ndarray  # of each step the first row, how many, and their first in `saved`
+    spans: ndarray  # for each step: the first row, the number of rows, and their first row in `saved`
     apart: int
 
     def flat(self, array: ndarray) -> ndarray:
@@ -89,7 +93,7 @@ class Rows(NamedTuple):
         return rows.reshape(like.shape[1], like.shape[0], -1).swapaxes(0, 1)
 
     def before(self, start: ndarray, out: ndarray, steps: Steps) -> ndarray:
-        """For each row in memory the state of the step before: start (N, H), out (rows, H)."""
+        """For each row in memory, the state of the step before: start (N, H), out (rows, H)."""
         if self.apart == 1:
             return steps.before(start, out)
         found, out = (
@@ -103,7 +107,7 @@ class Rows(NamedTuple):
 
 @lru_cache(maxsize=256)
 def rows_of(steps: Steps, back: bool, by_sequence: bool) -> Rows:
-    """The rows of x; `by_sequence`: those of a sequence lie side by side, not those of a step."""
+    """The rows of x; `by_sequence`: the rows of a sequence are adjacent, not those of a step."""
     spans = [(a, b - a, a) for a, b in (reversed(steps.spans) if back else steps.spans)]
     if by_sequence:
         spans = [(a // n, n, a) for a, n, _ in spans]
@@ -111,17 +115,17 @@ def rows_of(steps: Steps, back: bool, by_sequence: bool) -> Rows:
 
 
 def by_sequence(x: ndarray) -> bool:
-    """Whether x (T, N, H) lies in memory as (N, T, H)."""
+    """True if x (T, N, H) is in memory as (N, T, H)."""
     return x.ndim == 3 and not x.flags.c_contiguous and x.swapaxes(0, 1).flags.c_contiguous
 
 
 def panels(matrix: ndarray | None) -> int:
-    """How many panels the columns of (depth, columns) make."""
+    """The number of panels for the columns of (depth, columns)."""
     return 0 if matrix is None else -(-matrix.shape[1] // wide())
 
 
 def lay(matrix: ndarray | None, room: ndarray) -> ndarray:
-    """(depth, columns) as (panels, depth, columns of a panel), zeros where columns end."""
+    """(depth, columns) as (panels, depth, columns of a panel), padded with zeros."""
     if matrix is not None:
         depth, columns = matrix.shape
         whole, left = divmod(columns, wide())
@@ -133,14 +137,14 @@ def lay(matrix: ndarray | None, room: ndarray) -> ndarray:
 
 
 def room(*sizes: int) -> list[ndarray]:
-    """Memory for so many numbers each; each begins with a line of the cache."""
+    """Memory for arrays of these sizes; each starts at a cache line."""
     ends = list(accumulate([-(-n // 16) * 16 for n in sizes]))
     all_of_it = aligned((ends[-1],), FLOAT)
     return [all_of_it[a : a + n] for a, n in zip([0, *ends], sizes)]
 
 
 def forward(cell: Cell, given: Given, sizes: Sizes, reverse: bool) -> tuple[ndarray, ndarray, ndarray, ndarray]:
-    """out (..., P), the last h and c, and what the way back needs (saved, rows, H)."""
+    """out (..., P), the last h and c, and the values that backward needs (saved, rows, H)."""
     if given.is_a_step():
         return step(cell, given)
     x, start, weight, c, bias, projection = given
@@ -162,7 +166,7 @@ def forward(cell: Cell, given: Given, sizes: Sizes, reverse: bool) -> tuple[ndar
     )
     h[: n * p], h[n * p :], more[:width], more[width:] = start.ravel(), 0, 0 if bias is None else bias, 0
     state, first, second = NOTHING if c is None else c.copy(), lay(turned, first), lay(last, second)
-    from rushlight.loops.parallel import pool  # not where there are no threads
+    from rushlight.loops.parallel import pool  # imported late: the browser has no threads
 
     pool.run(
         do.forward,
@@ -203,7 +207,7 @@ def back(
     g_h: ndarray,
     g_c: ndarray | None = None,
 ) -> tuple[ndarray, ndarray, ndarray, ndarray, ndarray, ndarray]:
-    """The gradients of x, h, c, weight, bias, and of h' before it is projected (rows, P)."""
+    """The gradients of x, h, c, weight, bias, and of h' before its projection (rows, P)."""
     if given.is_a_step():
         return *step_back(cell, given, out, saved, g_out, g_h, g_c), NOTHING
     x, start, weight, c, _, projection = given
@@ -223,7 +227,7 @@ def back(
     )
     early, saved = np.ascontiguousarray(start if c is None else c), np.ascontiguousarray(saved.swapaxes(0, 1))
     g_out, first, second = rows.flat(g_out), lay(weight, first), lay(projection, second)
-    from rushlight.loops.parallel import pool  # not where there are no threads
+    from rushlight.loops.parallel import pool  # imported late: the browser has no threads
 
     pool.run(
         do.back,
@@ -260,28 +264,30 @@ def back(
 
 
 def cores() -> int:
-    from rushlight.base.threads import cores  # not where there are no threads
+    from rushlight.base.threads import cores  # imported late: the browser has no threads
 
     return cores()
 
 
 def shares(sequences: int, work: int, weight: ndarray) -> list[tuple[int, int, int]]:
-    """The first tile of each core's sequences, the one after its last, and how many go through the steps together;
-    `work`: multiplications."""
+    """For each core: its first tile of sequences, the tile after its last, and the number of tiles that run through the
+    steps together; `work`: multiplications.
+    """
     tiles = -(-sequences // HIGHEST)
     parts = min(cores(), tiles) if work >= RECURRENT_PARALLEL_PRODUCTS else 1
     return [(*pair, together(weight)) for pair in pairwise([tiles * k // parts for k in range(parts + 1)])]
 
 
 def together(weight: ndarray) -> int:
-    """How many tiles go through the steps side by side. What two make stays near where the weight leaves room in the L2
-    cache (50 steps of 64 sequences, 128 wide: 0.90 of the time of eight forward, 0.97 back; 128 sequences, 64 wide:
-    0.80, 0.98); where it does not, it is read for eight."""
+    """The number of tiles that run through the steps together. If the weight leaves room in the L2 cache, results of
+    two tiles stay there (50 steps of 64 sequences, 128 wide: 0.90 of the time of eight forward, 0.97 backward; 128
+    sequences, 64 wide: 0.80, 0.98); otherwise the weight is read once for eight tiles.
+    """
     return 2 if weight.size <= NEAR else 8
 
 
 def rows_together(sequences: int, weight: ndarray) -> int:
-    """Rows of the tiles that are computed side by side."""
+    """Rows of the tiles that are computed together."""
     return min(sequences + HIGHEST, HIGHEST * together(weight))
 
 
@@ -294,8 +300,9 @@ def wide() -> int:
 
 
 def line_of(width: int) -> int:
-    """The row length of what a tile computes: whole panels, and an odd number of 64 bytes, so that rows do not meet in
-    the same lines of the cache."""
+    """The row length of a tile's results: whole panels, and an odd number of 64 bytes, so that rows map to different
+    cache sets.
+    """
     return -(-width // wide()) * wide() + 16
 
 
@@ -303,7 +310,7 @@ def line_of(width: int) -> int:
 
 
 def step(cell: Cell, given: Given) -> tuple[ndarray, ndarray, ndarray, ndarray]:
-    """What `forward` gives, of one step: the product is BLAS's, the rest a loop."""
+    """The result of `forward` for one step: BLAS computes the product, a loop the rest."""
     x, start, weight, c, bias, _ = given
     do, (n, p), h, state = loops(cell, False), start.shape, start.copy(), NOTHING if c is None else c.copy()
     out, saved = np.empty((*x.shape[:-1], p), FLOAT), np.empty((n, do.saved, p), FLOAT)
@@ -343,13 +350,13 @@ def step_back(
 
 
 def fits(tensors: Arrays) -> bool:
-    """Whether loops can do this work."""
+    """True if loops support this work."""
     x, h = tensors[:2]
     return all([t.dtype is FLOAT for t in tensors]) and h.size > 0 and x.size > 0 and has_numba()
 
 
 def charge(tensors: Arrays) -> bool:
-    """Charge NumPy's passes over the gates of each step; whether loops do this work."""
+    """Charge NumPy's passes over the gates of each step. Returns whether loops do this work."""
     x, h = tensors[:2]
     step_elements = len(h) * x.shape[-1]
     passes = RECURRENT_PASSES * (x.size // step_elements)
@@ -357,7 +364,7 @@ def charge(tensors: Arrays) -> bool:
 
 
 def for_large_layers(way: Callable) -> Callable:
-    """The way; instead of a result None where NumPy is to do the work."""
+    """The way; returns None if NumPy should do it."""
 
     @wraps(way)
     def run(tensors: Arrays, *settings: Any) -> Any:
@@ -417,7 +424,7 @@ def rnn_back(tensors: Arrays, relu: bool, sizes: Sizes, reverse: bool) -> list[n
 
 
 def build(cell: Cell, x: ndarray, h: ndarray, weight: ndarray) -> None:
-    """Compile the loops now, by calls; given are arrays of one step of a layer whose size does not matter."""
+    """Compile the loops now, by calling them with arrays of one step; the layer's size does not matter."""
     for steps in (1, 2):
         given = Given(np.concatenate([x] * steps), h, weight, h if cell is LSTM else None)
         out, *_, saved = forward(cell, given, None, False)

@@ -32,7 +32,7 @@ from rushlight.ops.nn.recurrent_cells import TANH as TANH
 
 FLOAT = np.dtype(np.float32)
 Symbol = object
-PLACES = {  # where the k-th part of row r begins, in arrays that are all flat
+PLACES = {  # the start of the k-th part of row r, in flat arrays
     **dict.fromkeys(("x", "g_x"), "here * {count} * n + {k} * n"),
     **dict.fromkeys(("out", "g_out"), "here * m"),
     **dict.fromkeys(("h", "gh"), "r * m"),
@@ -82,8 +82,9 @@ class Gates:
         self.lines: list[str] = []
 
     def at(self, array: str, k: int = 0) -> str:
-        """An element of the k-th gate, or of the k-th saved array. Rows are named before the loop, or LLVM would not
-        see that elements are neighbours."""
+        """An element of the k-th gate, or of the k-th saved array. Rows are named before the loop; otherwise LLVM could
+        not tell that elements are neighbours.
+        """
         if array == "before":
             self.rows["before_0"] = self.before()
         else:
@@ -92,7 +93,7 @@ class Gates:
         return f"{array}_{k}[j]"
 
     def before(self) -> list[str]:
-        """The state of the step before, of two the second."""
+        """The state of the step before; if there are two states, the second."""
         own = len(self.states) > 1
         place = f"((earlier_begin + r) * {len(self.saved)} + {self.saved.index(self.states[1]) if own else 0}) * n"
         there = f"part(saved, {place})" if own else "part(out, (earlier_first + r * apart) * m)"
@@ -134,7 +135,8 @@ def product(
 ) -> list[str]:
     """The rows of c = a times the matrix whose panels w holds (columns / panel, depth, panel) + more, tile by tile.
 
-    The row q of a begins at `at`, and rows are `step` apart; `then`: lines for each tile and panel."""
+    The row q of a starts at `at`, and rows are `step` apart; `then`: lines for each tile and panel.
+    """
     panel, width = columns_at_once(), WIDTH[machine()[1]]
     first = "0" if more == "nothing" else "column"
     six, five = HEIGHTS
@@ -171,8 +173,9 @@ def kernel(parameters: str, *parts: list[str], begin: Sequence[str] = (), finish
     """A function that does all parts for each step and each tile of the `batch` sequences, from the tile `low` to
     `high`, so many `together`; `begin`, `finish`: before and after the steps.
 
-    `spans` holds a step's first row in x, the number of rows, and their first in `saved`; rows of a step stand `apart`
-    rows apart in x. `nothing`: zeros."""
+    `spans` holds for each step its first row in x, the number of rows, and their first row in `saved`; rows of a step
+    are `apart` rows apart in x. `nothing`: zeros.
+    """
     six, five = HEIGHTS
     return (
         "\n".join(
@@ -210,7 +213,7 @@ def each(parts: dict[str, str], *lines: str, columns: str = "m") -> list[str]:
 
 
 def new_states(gates: Gates, places: Sequence[str], more: Sequence[str] = ()) -> None:
-    """Write out the cell for one element; h' goes to `places`. `more`: a term added to the product."""
+    """Write out the cell for one element; h' is stored at `places`. `more`: a term added to the product."""
     from rushlight.fast.rule_text import write_out
 
     cell, known = gates.cell, {}
@@ -230,7 +233,7 @@ def new_states(gates: Gates, places: Sequence[str], more: Sequence[str] = ()) ->
 
 
 def forward_text(cell: Cell, projected: bool) -> str:
-    """h and state go from step to step, and have the rows of a step; product and narrow have the rows of a tile."""
+    """h and state are carried from step to step, with the rows of a step; product and narrow have the rows of a tile."""
     gates = Gates(cell)
     new_states(gates, ("narrow",) if projected else ("h", "out"))
     after = (
@@ -307,7 +310,7 @@ def gradients(gates: Gates, h: Any) -> None:
 
 
 def one_step(parameters: str, gates: Gates) -> str:
-    """A function that does the gates of a single step, whose product is there."""
+    """A function for the gates of a single step, whose product is already computed."""
     return (
         "\n".join(
             [
@@ -338,14 +341,14 @@ def step_back_text(cell: Cell) -> str:
 
 
 def slopes_of(gates: Gates, found: dict[Symbol, Any]) -> dict[Symbol, Any]:
-    """The gradient of every symbol, from the gradients of the states: the tape backwards, by the ops' rules."""
+    """The gradient of every symbol, from the gradients of the states: the tape in reverse, by the ops' rules."""
     from rushlight.fast.rule_text import on_symbols, write_out
 
     known = {symbol: gates.element("saved", k) for k, symbol in enumerate(gates.saved)}
     made = {result: (name, operands) for name, operands, result in gates.tape}
 
     def value(symbol: Symbol) -> Any:
-        """What stood here on the way forward: read, or computed again."""
+        """A value of the forward pass: read from memory, or computed again."""
         if symbol not in known and symbol is gates.states[0] and gates.reads_h:
             known[symbol] = gates.element("out")
         if symbol not in known and symbol in made:

@@ -1,5 +1,6 @@
-"""Reductions and scans of large float32 arrays by the loops of rows.py, at the speed of memory; where a function gives
-None, NumPy does it: without Numba, for other dtypes, layouts and dimensions, short rows."""
+"""Reductions and scans of large float32 arrays by the loops of row_loops.py, at memory speed. A function returns None
+if NumPy should do it: without Numba, for other dtypes, layouts and dimensions, and for short rows.
+"""
 
 from __future__ import annotations
 
@@ -31,8 +32,9 @@ def loops() -> Any:
 
 
 def reduced(x: ndarray, dims: Dims, keepdim: bool, loop: Callable[..., Any], *how: str) -> ndarray | None:
-    """One number from each row, a row being the last dimension or dimensions, or all of them, by the loop
-    `loop(*how)`."""
+    """The reduction of each row to one number, by the loop `loop(*how)`; a row is the last dimension or dimensions, or
+    the whole array.
+    """
     if x.dtype is not FLOAT or not x.flags.carray:
         return None
     dims = (dims,) if isinstance(dims, int) else dims
@@ -46,7 +48,7 @@ def reduced(x: ndarray, dims: Dims, keepdim: bool, loop: Callable[..., Any], *ho
 
 
 def sums(x: ndarray, dims: Dims = None, keepdim: bool = False) -> ndarray | None:
-    """Of an expanded array each element is added once, and the sum multiplied by the count."""
+    """Each element of an expanded array is added once, and the sum is multiplied by the number of repeats."""
     if 0 not in x.strides:
         return reduced(x, dims, keepdim, loop_of, "sum", "", "blocks")
     once, count = without_copies(x, dims)
@@ -57,8 +59,7 @@ def sums(x: ndarray, dims: Dims = None, keepdim: bool = False) -> ndarray | None
 
 
 def without_copies(x: ndarray, dims: Dims) -> tuple[ndarray, int]:
-    """x with size 1 in the dimensions that are summed and repeat the same elements; how often each element stands
-    there."""
+    """x with size 1 in the summed dimensions that repeat the same elements; and the number of repeats."""
     summed = range(x.ndim) if dims is None else (dims,) if isinstance(dims, int) else dims
     repeated = [d % x.ndim for d in summed if not x.strides[d] and x.shape[d] > 1]
     key = tuple([slice(1) if d in repeated else slice(None) for d in range(x.ndim)])
@@ -66,7 +67,7 @@ def without_copies(x: ndarray, dims: Dims) -> tuple[ndarray, int]:
 
 
 def products(x: ndarray, dims: Dims = None, keepdim: bool = False) -> ndarray | None:
-    """None for the product of all: NumPy has a way as fast (reduce.multiplied)."""
+    """None for the product of all elements: NumPy is as fast (reduce.multiplied)."""
     return None if dims is None else reduced(x, dims, keepdim, lambda: loops().products)
 
 
@@ -145,9 +146,10 @@ EXTREMES_OF_ROWS = """def kernel(x, out, places):
 
 @cache
 def extremes_loop(ufunc: np.ufunc, rows: bool, dtype: np.dtype) -> Any:
-    """For float32 or float64, along rows or across them; with NumPy's results. Rows of 100,000 numbers in 0.1 ms; where
-    each comparison waits for the one before, as that with a nan at the top does, in 0.42."""
-    from rushlight.loops.tiering import Loop  # read when first needed
+    """For float32 or float64, along rows or across them, with NumPy's results. Rows of 100,000 numbers in 0.1 ms; 0.42
+    if each comparison waits for the one before, as with a nan as maximum.
+    """
+    from rushlight.loops.tiering import Loop  # imported on first use
 
     text = (EXTREMES_OF_ROWS if rows else EXTREMES).format(
         **{"sign": ">=", "less": "<"} if ufunc is np.maximum else {"sign": "<=", "less": ">"}
@@ -157,7 +159,7 @@ def extremes_loop(ufunc: np.ufunc, rows: bool, dtype: np.dtype) -> Any:
 
 
 def extremes(ufunc: np.ufunc, x: ndarray, dim: int) -> tuple[ndarray, ndarray] | None:
-    """The largest or smallest element so far along a dimension, and the last place where it stood."""
+    """The running extreme along a dimension, and its last index."""
     if x.dtype.char not in "fd" or not x.size or not x.flags.carray or not -x.ndim <= dim < x.ndim:
         return None
     dim %= x.ndim
@@ -174,7 +176,7 @@ def extremes(ufunc: np.ufunc, x: ndarray, dim: int) -> tuple[ndarray, ndarray] |
 def shared(
     loop: Callable, arguments: tuple, how: tuple[int, ...], size: int, much: int = REDUCTION_PARALLEL_ELEMENTS
 ) -> None:
-    """The call; of much, all cores do a part: `how` is for `parallel.in_parts`."""
+    """The call; large work is split between cores: `how` is for `parallel.in_parts`."""
     if size < much:
         loop(*arguments)
     else:
@@ -183,7 +185,7 @@ def shared(
         in_parts(loop, arguments, how)
 
 
-# what is asked for each op with the arguments of its kernel
+# the function for each op, called with the arguments of its kernel
 FUNCTIONS: dict[str, Callable] = {
     "sum": sums,
     "prod": products,
@@ -199,13 +201,13 @@ FUNCTIONS: dict[str, Callable] = {
 
 
 def run(op: Any, of: str, kernel: Callable, *args: Any) -> Any:
-    """`kernel(*args)` by the loop for the op, where that takes these arguments."""
+    """`kernel(*args)` by the op's loop, if the loop supports these arguments."""
     made = FUNCTIONS[op.name](*args)
     return kernel(*args) if made is None else made
 
 
 def examples() -> dict[tuple[str, str], Callable[[], tuple]]:
-    """What makes arguments for each of FUNCTIONS."""
+    """Example arguments for each of FUNCTIONS."""
     x = (np.cos(np.arange(128) * 1.7) + FLOAT.type(1.1)).astype(FLOAT).reshape(2, 64)
     more = {"vector_norm": (2.0, (1,)), "cumsum": (1,), "cumprod": (1,), "cummax": (1,), "cummin": (1,)}
     given = {name: (x, *more.get(name, ((1,),))) for name in FUNCTIONS}

@@ -1,11 +1,12 @@
-"""Remainders and whole quotients of many numbers, to the bit those of NumPy, which takes a call of libm or a division
-of the processor for each.
+"""Remainders and integer quotients of large arrays, equal to NumPy's to the bit; NumPy calls libm or divides for each
+number.
 
-float32: x - n y, n = trunc(x / y), is exact in float64 as long as |n| < 2^28: then n is right, since x / y is no nearer
-to a whole number than 2^-24 unless it is one, and n y has 24 + 28 bits. With n = floor(x / y) that and y are added,
-which is exact too where it matters to the nearest float32. Other blocks, and those with nan or infinity, are left to
-NumPy, which takes four times as long. So does a compiled loop, once it has paid: 2 million in 4 ms, block by block in
-16."""
+float32: x - n y, n = trunc(x / y), is exact in float64 as long as |n| < 2^28. n is then right, since x / y is at least
+2^-24 away from an integer unless it is one, and n y has 24 + 28 bits. With n = floor(x / y), y is added to a remainder
+of the wrong sign, which is exact enough for the nearest float32. Other blocks, and blocks with nan or infinity, are
+left to NumPy, which takes four times as long. A compiled loop does the same once it has paid for itself: 2 million in 4
+ms, in blocks 16.
+"""
 
 from __future__ import annotations
 
@@ -18,21 +19,23 @@ from numpy import ndarray
 
 from rushlight.fast.index import REMAINDER_BLOCK_ELEMENTS, REMAINDER_LOOP_ELEMENTS
 
-BLOCK = 1 << 13  # numbers that stay in the cache
+BLOCK = 1 << 13  # elements per block: they stay in the cache
 SURE = 2.0**28
 FLOAT = np.dtype(np.float32)
 
 
 def whole_remainder(x: ndarray, y: ndarray) -> ndarray:
-    """x - y floor(x / y) of integers: NumPy has vectors for the quotient, none for the remainder."""
-    with np.errstate(all="ignore"):  # the least integer by -1
+    """x - y floor(x / y) of integers: NumPy has SIMD loops for the quotient, but not for the remainder."""
+    with np.errstate(all="ignore"):  # the least integer divided by -1
         r = np.floor_divide(x, y)
         r *= y
         return np.subtract(x, r, out=r)
 
 
 def rest(rounded: np.ufunc, q: ndarray, x: ndarray, y: ndarray) -> bool:
-    """x less y rounded(x / y), in its place, all float64; whether it is sure to be right. q: room for the quotient."""
+    """x - y rounded(x / y), computed in x, all float64. Returns whether the result is certainly right. q: memory for
+    the quotient.
+    """
     np.divide(x, y, out=q)
     rounded(q, out=q)
     sure = -q.min() < SURE and q.max() < SURE
@@ -54,7 +57,7 @@ def remainder(q: ndarray, wide: ndarray, x: ndarray, y: ndarray, out: ndarray) -
         np.remainder(x, y.astype(FLOAT), out=out)
         return
     np.copyto(out, wide, casting="same_kind")
-    if y.min() < 0:  # of which 0 has the sign, too
+    if y.min() < 0:  # a zero result needs this sign, too
         np.copysign(out, y, out=out)
 
 
@@ -71,7 +74,7 @@ BLOCKS: dict[np.ufunc, Callable] = {np.fmod: fmod, np.remainder: remainder, np.f
 
 
 def divided(x: ndarray, y: ndarray, ufunc: np.ufunc) -> ndarray | None:
-    """ufunc(x, y), one of BLOCKS; None where NumPy is as fast."""
+    """ufunc(x, y), one of BLOCKS; None if NumPy is as fast."""
     size = max(x.size, y.size)
     if size < REMAINDER_BLOCK_ELEMENTS or x.dtype != y.dtype:
         return None
@@ -83,7 +86,7 @@ def divided(x: ndarray, y: ndarray, ufunc: np.ufunc) -> ndarray | None:
     return by_blocks(BLOCKS[ufunc], x, y) if made is None else made
 
 
-# how a quotient is rounded, whose sign the rest has
+# the rounding of the quotient, and the operand whose sign the remainder has
 LOOPS: dict[np.ufunc, tuple[str, str]] = {np.fmod: ("trunc64", "a"), np.remainder: ("floor64", "b")}
 REST = """def kernel(x, y, out):
     restrict()
@@ -102,7 +105,9 @@ REST = """def kernel(x, y, out):
 
 @cache
 def loop(ufunc: np.ufunc, one: bool) -> Any:
-    """The loop for arrays, or for an array and `one` number; it gives the largest |n|, nan where a rest is none."""
+    """The loop for arrays, or for an array and `one` number; it returns the largest |n|, or nan if some remainder is
+    undefined.
+    """
     from rushlight.loops.tiering import Loop
 
     rounded, sign = LOOPS[ufunc]
@@ -111,7 +116,7 @@ def loop(ufunc: np.ufunc, one: bool) -> Any:
 
 
 def by_loop(ufunc: np.ufunc, x: ndarray, y: ndarray) -> ndarray | None:
-    """The rests of large arrays; None while NumPy is to do it, and where a rest is not sure."""
+    """The remainders of large arrays; None if NumPy should do it, or if a remainder is not certain."""
     if not all([a.flags.c_contiguous and a.flags.aligned for a in (x, y)]) or y.ndim and x.shape != y.shape:
         return None
     paid = loop(ufunc, not y.ndim)

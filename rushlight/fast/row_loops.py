@@ -1,9 +1,9 @@
 """Compiled loops over the rows of large float32 matrices: each row stays in the cache while it is read several times.
 
-Read by fast/softmax_norm.py with the first large tensor. Loops of softmax, layer norm and the like are written by
-fast/row_text.py. `exp`, `log`, `plus`, `largest`, `f32`
-are what loops find as globals (`scope` in loops/cache.py). Sums are of float32 in as many parts as a vector register
-holds."""
+Imported by fast/softmax_norm.py with the first large tensor. fast/row_text.py writes the loops of softmax, layer norm
+and so on. `exp`, `log`, `plus`, `largest`, `f32` are globals of the loops (`scope` in loops/cache.py). Sums are
+accumulated in float32, in one partial sum for each SIMD lane.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from rushlight.loops.cache import loop
 
-if TYPE_CHECKING:  # what loops find as globals: `scope` in loops/cache.py
+if TYPE_CHECKING:  # globals of the loops: `scope` in loops/cache.py
     from rushlight.loops.loop_names import f32, f64, plus, restrict, sqrt64, times, wide
 
 # -- channels of batches (N, C, L), from `first` to `end`
@@ -29,12 +29,12 @@ def scaled_channels(x, factor, shift, out, first, end):
                 out[k, c, j] = x[k, c, j] * f + s
 
 
-# -- one number from each row; blocks of 4096 are added up in float32, blocks in float64
+# -- reductions of rows to one number; blocks of 4096 are summed in float32, the blocks' sums in float64
 
 
 @loop
 def products(x, out):
-    """Row by row, in as many parts as a vector register holds numbers."""
+    """Row by row, with one partial result for each SIMD lane."""
     restrict()
     wide()
     for i in range(x.shape[0]):
@@ -80,7 +80,9 @@ def variances(x, correction, out):
 
 @loop
 def running_sums(x, out, total):
-    """Along the middle dimension of three, in float64, as NumPy does; total has a number for each of the last."""
+    """Along the middle of three dimensions, in float64, as NumPy does; `total` has a number for each element of the
+    last dimension.
+    """
     restrict()
     for i in range(x.shape[0]):
         for k in range(total.shape[0]):

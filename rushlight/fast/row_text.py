@@ -1,10 +1,11 @@
-"""The texts of loops for ops along a dimension, such as softmax and layer norm, written from their parts or from the
-rules of their derivatives (fast/formula.py). Each row is read several times while it is in the cache: once for the sums
-that depend on nothing, once for those that depend on these, and once for the results.
+"""Texts of loops for ops along a dimension, such as softmax and layer norm, generated from their parts or from the
+rules of their derivatives (fast/formula.py). Each row is read several times while it is in the cache: first for the
+sums that depend on no other sum, then for the sums that depend on those, and last for the results.
 
-A layout says where the numbers of a row are: side by side (ROWS), beside other rows (ACROSS), or in a channel or a
-group of channels of a batch (CHANNELS, GROUPS). A value is of one of four levels: a number for all, for each row, for
-each column (each channel of a group), or for each element."""
+A layout defines the position of a row's numbers: contiguous (ROWS), interleaved with other rows (ACROSS), or in a
+channel or a group of channels of a batch (CHANNELS, GROUPS). A value has one of four levels: one number for all, for
+each row, for each column (each channel of a group), or for each element.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ from rushlight.ops.reduce import reduce
 
 NUMBER, ROW, COLUMN, ELEMENT = range(4)
 FLOAT = np.dtype(np.float32)
-TILE = 1024  # rows that lie beside each other and are gone through together
+TILE = 1024  # adjacent rows that are processed together
 START = {reduce.sum.op: "f32(0)", reduce.mean.op: "f32(0)", reduce.amax.op: "f32(-inf)", reduce.amin.op: "f32(inf)"}
 EXTREMES = {reduce.amax.op: "largest", reduce.amin.op: "smallest"}
 OPERATORS: dict[Op | None, Callable] = {
@@ -34,14 +35,15 @@ OPERATORS: dict[Op | None, Callable] = {
     elementwise.div.op: operator.truediv,
     elementwise.neg.op: operator.neg,
 }
-COSTLY = (elementwise.exp.op,)  # computed once: kept in the result until that is known
+COSTLY = (elementwise.exp.op,)  # ops worth computing once: kept in the result until all sums are known
 
 
 class Layout(NamedTuple):
-    """`rows`: the lines before what is done for a row; `x` is the first array. `between` and `columns` are the loops
-    over a row; `unblocked` is in place of `between` where nothing is added up. `element`, `row`, `column`: how a value
-    of the level is read. `affine`: the level of weight and bias. `wide`: whether sums of parts of a row are added up in
-    float64. `tiled`: whether a loop goes through many rows together. `more`: the parameters after the arrays."""
+    """`rows`: the lines around the code of a row; `x` is the first array. `between` and `columns` are the loops over a
+    row; `unblocked` replaces `between` if no sum is accumulated. `element`, `row`, `column`: the text that reads a
+    value of the level. `affine`: the level of weight and bias. `wide`: whether partial sums of a row are added up in
+    float64. `tiled`: whether a loop processes many rows together. `more`: the parameters after the arrays.
+    """
 
     rows: str
     columns: str
@@ -81,7 +83,7 @@ for i in range(x.shape[0]):""",
     unblocked="width, first = n, i * n",
     wide=True,
 )
-# Arrays (samples, n rows), of n numbers in each row.
+# Arrays (samples, n rows), with n numbers in each row.
 ACROSS = Layout(
     f"""wide()
 across = x.shape[1] // n
@@ -97,7 +99,7 @@ for i in range(x.shape[0]):
     tiled=True,
     more="n",
 )
-# The columns of matrices. Here and below, a part of the work is the columns, channels or groups from `first` to `end`.
+# The columns of matrices. Here and below, each core gets the columns, channels or groups from `first` to `end`.
 COLUMNS = ACROSS._replace(
     rows=f"""n, across = x.shape
 count = f32(n)
@@ -142,8 +144,9 @@ LAYOUTS = {"rows": ROWS, "blocks": BLOCKS, "across": ACROSS, "columns": COLUMNS,
 
 @functools.cache
 def loop_of(name: str, of: str, layout: str) -> Any:
-    """The loop of an op, or of its derivatives by the inputs `of`: a function of the arrays of the formula, its
-    numbers, the results, and of what the layout needs."""
+    """The loop of an op, or of its derivatives by the inputs `of`: a function of the formula's arrays, its numbers, the
+    results, and the layout's parameters.
+    """
     from rushlight.loops.cache import compiled
 
     return compiled(loop_text(name, of, layout))
@@ -157,7 +160,7 @@ def loop_text(name: str, of: str, layout_name: str) -> str:
     levels = Levels(layout, {name: LEVELS.get(name, layout.affine) for name in op.inputs})
     results, symbols = traced([parts], levels)
     if of:
-        # g and out are like the op's first result
+        # g and out have the shape of the op's first result
         given = levels.given | dict(zip(names, map(levels.__getitem__, results)))
         given["g"] = given["gs"] = levels[results[0]]
         levels = Levels(layout, given)
@@ -166,7 +169,7 @@ def loop_text(name: str, of: str, layout_name: str) -> str:
     return Writer(layout, levels, dict(zip(names, results))).text(symbols)
 
 
-# The levels of inputs; those of the others, weight and bias, depend on the layout.
+# The levels of inputs; the levels of weight and bias depend on the layout.
 LEVELS = {"x": ELEMENT, "y": ELEMENT, "mu": ROW, "var": ROW}
 
 
@@ -206,8 +209,8 @@ def unchanged(x: Any, *settings: Any) -> Any:
     return x
 
 
-# Names of rules: a row is a row in whatever shape, and what is added up over `others(x)`, the samples and pixels, is
-# one number for each channel.
+# The names of rules: each shape in a rule means a row, and a sum over `others(x)`, the samples and pixels, gives one
+# number for each channel.
 NAMES: dict[str, Callable] = {
     **dict.fromkeys(("reshape", "flat", "per_channel", "in_groups"), unchanged),
     "others": lambda x: "others",
@@ -221,27 +224,27 @@ class Writer:
 
     def __init__(self, layout: Layout, levels: Levels, results: dict[str, Step]):
         self.layout, self.levels, self.results = layout, levels, results
-        # the gradients of what is the same in all rows are added up over the rows
+        # the gradients of values that are the same in all rows are added up over the rows
         columns = [f"{name}_grad" for name, level in levels.given.items() if level == COLUMN]
         self.summed = {name for name in columns if name in results and levels[results[name]] == ELEMENT}
         self.order = needed(tuple(results.values()))
         self.users = Counter(a for s in self.order for a in s.steps)
         self.users.update(results.values())
-        self.depths: dict[Step, int] = {}  # loops over the row before the step is known
+        self.depths: dict[Step, int] = {}  # the number of loops over the row before the step is known
         for s in self.order:
             before = max([self.depths.get(a, 0) for a in s.steps], default=0)
             self.depths[s] = before + (s.entry in START)
-        # reduction -> what is added up, and the factors of it that are the same all along
+        # reduction -> the summed step, and its factors that are constant along the row
         self.addends = {s: self.split(s.args[0]) for s in self.order if s.entry in START}
-        self.names: dict[Step, Scalar] = {}  # what is under a name, or in an array
-        self.sums: dict[Step, str] = {}  # reduction -> the variable that adds up
-        self.tiles: list[str] = []  # arrays of a number for each row
-        self.kept: dict[Step, Scalar] = {}  # what a loop keeps in the result for later ones
+        self.names: dict[Step, Scalar] = {}  # the steps that have a variable, or are in an array
+        self.sums: dict[Step, str] = {}  # reduction -> its accumulator variable
+        self.tiles: list[str] = []  # arrays with a number for each row
+        self.kept: dict[Step, Scalar] = {}  # steps that a loop stores in the result for later loops
         self.lines: list[str] = []
         self.count = 0
-        # parts of a row are added up in float32, and these in float64
+        # accumulators in float64 of the parts of a row, each summed in float32
         self.in_parts = layout.wide and not layout.tiled
-        last = layout.rows.split("\n")[-1]  # what follows is inside it
+        last = layout.rows.split("\n")[-1]  # the lines after this are the loop's body
         self.depth = 1 + last.count("    ") + last.endswith(":")
 
     def text(self, symbols: list[Step]) -> str:
@@ -269,8 +272,9 @@ class Writer:
         return "\n".join(lines).replace("x.shape", f"{first}.shape") + "\n"
 
     def split(self, value: Step) -> tuple[Step, list[Step]]:
-        """A product's factors for each element, multiplied, and the others: of groups, whose columns are channels of
-        many elements, these come after the sum over a channel."""
+        """The factors of a product: those that vary along the row, multiplied; and the others. In groups, whose columns
+        are channels of many elements, the others come after the sum over a channel.
+        """
         each: list[Step] = []
         others: list[Step] = []
         left = [value]
@@ -289,7 +293,7 @@ class Writer:
         self.lines.append("    " * (self.depth + depth) + text)
 
     def place(self, array: str, level: int) -> str:
-        """Where an array has the number of an element, a column or a row."""
+        """The text of the index of an element, a column or a row in an array."""
         return (
             self.layout.row if level == ROW else self.layout.column if level == COLUMN else self.layout.element
         ).format(array)
@@ -301,7 +305,7 @@ class Writer:
             self.put(depth, f"{place} = {value}")
 
     def fresh(self, letter: str, dtype: str = "") -> str:
-        """A new variable; of a row, if it has a dtype: then of all rows of a tile."""
+        """A new variable; with a dtype, a variable of the row: one for each row of a tile."""
         self.count += 1
         name = f"{letter}{self.count}"
         if not (dtype and self.layout.tiled):
@@ -323,10 +327,10 @@ class Writer:
         do = OPERATORS.get(step.entry) or SPECIAL.get(step.name) or function(step.name)
         return do(*[self.written(a) for a in step.args])
 
-    # -- what is done for a row --------------------------------------------------------------------
+    # -- code of a row ---------------------------------------------------------------------------------
 
     def rows(self, phase: int, symbols: list[Step]) -> None:
-        """What is known of a row before a loop: inputs, and what follows from sums."""
+        """Write the steps of a row that are known before a loop: inputs, and steps that follow from sums."""
         found = [s for s in symbols if self.levels[s] == ROW]
         for s in self.order:
             if self.levels[s] == ROW and self.depths[s] == phase and self.is_named(s):
@@ -348,7 +352,7 @@ class Writer:
             self.lines.insert(start, "    " * self.depth + self.layout.columns)
 
     def is_named(self, step: Step) -> bool:
-        """Whether a value of a row is under a name: a sum, a result, and what is used more than once or in a loop."""
+        """True if a value of a row gets a variable: sums, results, and steps used more than once or in a loop."""
         return (
             step.entry in START
             or step in self.results.values()
@@ -357,13 +361,13 @@ class Writer:
         )
 
     def roots(self, phase: int) -> tuple[list[Step], dict[str, Step]]:
-        """What a loop adds up, and the results that it writes."""
+        """The sums that a loop accumulates, and the results that it writes."""
         sums = [s for s in self.order if s.entry in START and self.depths[s] == phase + 1]
         last = phase == max(self.depths.values())
         return sums, {name: s for name, s in self.results.items() if last and self.levels[s] == ELEMENT}
 
     def uses(self, phase: int) -> Counter:
-        """How often a loop uses each step that is not under a name."""
+        """The number of uses in a loop of each step without a variable."""
         sums, results = self.roots(phase)
         found: Counter = Counter()
         left = [*dict.fromkeys([self.addends[s][0] for s in sums]), *results.values()]
@@ -395,7 +399,7 @@ class Writer:
             self.put(depth, to + " * ".join(product))
 
     def totals(self, sums: list[Step]) -> dict[tuple[Step, str], str]:
-        """(addend, how the loop combines the addends) -> variable."""
+        """(addend, the loop's way to combine addends) -> variable."""
         totals: dict[tuple[Step, str], str] = {}
         start, tiled = len(self.lines), self.layout.tiled
         for s in sums:
@@ -403,7 +407,7 @@ class Writer:
             if key in totals and not self.in_parts:
                 self.sums[s] = totals[key]
                 continue
-            if self.levels[s] == COLUMN:  # the result has it
+            if self.levels[s] == COLUMN:  # the step is already in the result
                 [total] = [f"{name}[k, c]" for name, made in self.results.items() if made is s]
             else:
                 total = self.fresh("s", "f64" if self.layout.wide else "f32")
@@ -415,7 +419,7 @@ class Writer:
         return totals
 
     def elements(self, depth: int, phase: int, totals: dict[tuple[Step, str], str], results: dict[str, Step]) -> None:
-        """What is done for each number of a row."""
+        """The code for each number of a row."""
         before = set(self.names)
         self.name_elements(depth, phase)
         for (addend, how), total in totals.items():
@@ -434,7 +438,7 @@ class Writer:
         self.names = {s: name for s, name in self.names.items() if s in before} | self.kept
 
     def name_elements(self, depth: int, phase: int) -> None:
-        """Name what a loop uses more than once; what is costly and used later stays in the result."""
+        """Give a variable to steps used more than once in a loop; costly steps used later are stored in the result."""
         uses = self.uses(phase)
         later = [self.uses(p) for p in range(phase + 1, max(self.depths.values()) + 1)]
         for s in self.order:

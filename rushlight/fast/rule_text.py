@@ -1,9 +1,10 @@
-"""Elementwise ops as text: a rule of the table run on symbols that know their dtype and write down what is done to
+"""Elementwise ops as text: a rule of the table run on symbols that have a dtype and record the operations applied to
 them.
 
-The text is what stands in the loop of a fused kernel. Constants of a rule take the dtype of what they meet, so that a
-float32 loop stays one; functions are those of the scalars world (loops/scalar_math.py), others are written out by their
-own rule."""
+The text becomes the body of a fused loop. Constants of a rule take the dtype of the other operand, so that a float32
+loop stays in float32. Functions are those of the scalars world (loops/scalar_math.py); others are expanded by their own
+rule.
+"""
 
 from __future__ import annotations
 
@@ -23,12 +24,12 @@ from rushlight.loops import scalar_math
 REALS = (np.dtype(np.float32), np.dtype(np.float64))
 BOOL, INT = np.dtype(np.bool_), np.dtype(np.int64)
 SHORT = {"float32": "f32", "float64": "f64", "int64": "i64", "bool": "b1"}
-TYPES = (*REALS, BOOL, INT)  # what fused loops work in
-ATOM, PRODUCT, SUM, COMPARISON = 4, 3, 2, 1  # how tightly a text binds
+TYPES = (*REALS, BOOL, INT)  # dtypes of fused loops
+ATOM, PRODUCT, SUM, COMPARISON = 4, 3, 2, 1  # precedence of a text
 
 
 class NotFused(Exception):
-    """This op stays a call of its NumPy kernel."""
+    """This op remains a call of its NumPy kernel."""
 
 
 def infix(sign: str, rank: int, result: np.dtype | None = None) -> tuple[Callable, Callable]:
@@ -56,14 +57,14 @@ def logical(sign: str) -> tuple[Callable, Callable]:
 
 
 class Scalar:
-    """One element, as text with a dtype; `rank` says whether brackets are needed around it."""
+    """One element, as text with a dtype; `rank` is its precedence, for brackets."""
 
     __slots__ = ("dtype", "rank", "text")
 
     def __init__(self, text: str, dtype: np.dtype, rank: int = ATOM):
         self.text, self.dtype, self.rank = text, dtype, rank
 
-    # a (b c) is not (a b) c in the last bit, so the right operand has brackets at the same rank
+    # a (b c) and (a b) c differ in the last bit, so the right operand gets brackets at the same rank
     __add__, __radd__ = infix("+", SUM)
     __sub__, __rsub__ = infix("-", SUM)
     __mul__, __rmul__ = infix("*", PRODUCT)
@@ -112,7 +113,7 @@ def constant(value: Any, dtype: np.dtype) -> Scalar:
 
 
 def int_or(value: Any) -> Any:
-    """The value as a whole number; None if it has none, as -0.0."""
+    """The value as an integer; None if it is not one, like -0.0."""
     return int(value) if value == value and abs(value) < 1e15 and (value or copysign(1, value) > 0) else None
 
 
@@ -127,7 +128,7 @@ def cast(x: Scalar, dtype: np.dtype) -> Scalar:
 
 
 def meet(x: Any, y: Any) -> tuple[Scalar, Scalar]:
-    """Both operands in one dtype: numbers take the other's, bool gives way."""
+    """Both operands in one dtype: numbers take the other's dtype, bool is converted."""
     if not isinstance(x, Scalar):
         return constant(x, real_if(x, y.dtype)), cast(y, real_if(x, y.dtype))
     if not isinstance(y, Scalar):
@@ -145,14 +146,14 @@ def meet(x: Any, y: Any) -> tuple[Scalar, Scalar]:
 
 
 def real_if(number: Any, dtype: np.dtype) -> np.dtype:
-    """The dtype in which a Python number meets an element of `dtype`."""
+    """The dtype of a Python number beside an element of `dtype`."""
     if dtype in REALS or (dtype == INT and isinstance(number, int)):
         return dtype
     raise NotFused
 
 
 def power(x: Scalar, y: Any) -> Scalar:
-    """x^y; by products for the exponents people write, as the array kernel does."""
+    """x^y; common exponents as products, like the array kernel."""
     if x.dtype not in REALS:
         raise NotFused
     one = constant(1, x.dtype)
@@ -170,7 +171,7 @@ def power(x: Scalar, y: Any) -> Scalar:
 
 
 def call(name: str, *args: Scalar) -> Scalar:
-    """A function of the scalars world; float64's has its dtype in the name."""
+    """A function of the scalars world; the names of float64 functions contain the dtype."""
     dtype = next(a.dtype for a in reversed(args) if isinstance(a, Scalar))
     if dtype not in REALS:
         raise NotFused
@@ -191,7 +192,7 @@ def where(c: Scalar, x: Any, y: Any) -> Scalar:
 
 
 def function(name: str) -> Callable:
-    """What a name in a rule means: a function of the scalars world, or the rule of that name written out."""
+    """The meaning of a name in a rule: a function of the scalars world, or the expanded rule of that name."""
     if name in scalar_math.NAMES:
 
         def known(*args: Any) -> Scalar:
@@ -224,14 +225,14 @@ def softplus(x: Scalar, beta: float = 1.0, threshold: float = 20.0) -> Scalar:
 
 
 def below(t: Scalar) -> tuple[Scalar, Scalar]:
-    """exp(-t^2 / 2), and the probability that a normal number is below -t; 0 <= t <= 20 (kernels/gelu.py)."""
+    """exp(-t^2 / 2), and P(normal < -t), 0 <= t <= 20 (kernels/gelu.py)."""
     bell = call("exp", t * t * -0.5)
     over, under = ([c.item() for c in numbers] for numbers in (ABOVE, BELOW))
     return bell, bell * (polynomial(over, t) / polynomial(under, t))
 
 
 def polynomial(coefficients: list[float], t: Scalar) -> Scalar:
-    """The highest power's first."""
+    """Coefficients, the highest power first."""
     r = t * coefficients[0]
     for c in coefficients[1:-1]:
         r = (r + c) * t
@@ -239,7 +240,7 @@ def polynomial(coefficients: list[float], t: Scalar) -> Scalar:
 
 
 def gelu(x: Scalar) -> Scalar:
-    """With a relative error as small below 0 as above it, which 1 + erf(x) has not."""
+    """The relative error is as small below 0 as above; 1 + erf(x) would lose digits there."""
     if x.dtype != REALS[0]:
         return symbolic(TABLE["gelu"])(x)
     near = call("minimum", *meet(abs(x), 20.0))
@@ -254,13 +255,13 @@ def gelu_slope(x: Scalar) -> Scalar:
 
 
 def erfinv(x: Scalar) -> Scalar:
-    if x.dtype != REALS[0]:  # SciPy's, in double precision
+    if x.dtype != REALS[0]:  # SciPy's function, in double precision
         raise NotFused
     return call("erfinv", x)
 
 
 def lerp(x: Scalar, y: Scalar, weight: Any) -> Scalar:
-    """From the nearer end, as the kernel does it."""
+    """Computed from the nearer end, like the kernel."""
     way = y - x
     if isinstance(weight, Scalar):
         return where(abs(weight) < 0.5, x + weight * way, y - way * (1 - weight))
@@ -268,7 +269,7 @@ def lerp(x: Scalar, y: Scalar, weight: Any) -> Scalar:
 
 
 def logaddexp(x: Scalar, y: Scalar) -> Scalar:
-    """From the larger one, so that nothing overflows; of equal infinities it is that infinity."""
+    """From the larger operand, so that nothing overflows; two equal infinities give that infinity."""
     x, y = meet(x, y)
     more = call("maximum", x, y) + call("log1p", call("exp", -abs(x - y)))
     return where(x == y, x + 0.6931471805599453, more)
@@ -306,21 +307,21 @@ def write_out(op: Op, args: tuple) -> Scalar:
 
 
 def can_fuse(op: Op) -> bool:
-    """Whether a loop may write the op's formula out in place of a call of its kernel."""
+    """True if a loop may contain the op's formula instead of a call of its kernel."""
     return op.options.get("fused", True)
 
 
 @cache
 def symbolic(op: Op) -> Callable:
     """The op's rule with its names looked up as symbols."""
-    # "erfinv(x)" says nothing: there is only the kernel
+    # "erfinv(x)" is no formula: only the kernel exists
     if op.name in op.forward.__code__.co_names:
         raise NotFused
     return on_symbols(op.forward)
 
 
 def on_symbols(rule: Callable) -> Callable:
-    """A rule with its names looked up as symbols; beforehand, as a code object finds globals in a plain dict only."""
+    """A rule with its names looked up as symbols in advance, since a code object finds globals only in a plain dict."""
     world = World(__builtins__={})
     for name in rule.__code__.co_names:
         if name not in numbers(rule):
@@ -329,7 +330,7 @@ def on_symbols(rule: Callable) -> Callable:
 
 
 def expression_of(op: Op, of: str, args: list) -> Scalar | None:
-    """The op on symbols and settings, or the derivative by an input; None if the result is one of the arguments."""
+    """The op on symbols and settings, or its derivative by an input; None if the result is one of the arguments."""
     if not can_fuse(op):
         raise NotFused
     rule = op.rules[of] if of else None
@@ -340,7 +341,7 @@ def expression_of(op: Op, of: str, args: list) -> Scalar | None:
 
 
 def expression(op: Op, args: tuple, dtype: np.dtype) -> Scalar:
-    """The op on symbols and settings, in the dtype that the traced run gave. NotFused where that is not possible."""
+    """The op on symbols and settings, in the dtype of the traced run. NotFused if that is impossible."""
     converts = op is TABLE["to"]
     if not (op.elementwise or converts) or not can_fuse(op) or dtype not in TYPES:
         raise NotFused

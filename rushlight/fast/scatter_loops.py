@@ -1,5 +1,6 @@
-"""Numbers that land on others by loops, which take 1 ns a number where NumPy takes 6 and give the bits of
-kernels/ufunc_at.py: both take one number after the other."""
+"""Combining numbers at repeated indices by loops, at 1 ns a number (NumPy takes 6), with the bits of
+kernels/ufunc_at.py: both process one number after the other.
+"""
 
 from __future__ import annotations
 
@@ -56,14 +57,14 @@ ROWS = """def kernel(r, x, take, land):
 
 
 def rows_summed(x: ndarray, take: ndarray, land: ndarray, n: int) -> ndarray | None:
-    """Rows added up where they land, without a copy of each."""
+    """Rows added up at their targets, without copying each row."""
     size = land.size * x.shape[1]
-    in_order = x.flags.carray or x.size <= size  # else a copy would take longer than the sums
+    in_order = x.flags.carray or x.size <= size  # otherwise a copy would take longer than the sums
     fits = x.dtype.char in "fd" and in_order and take.dtype.kind == land.dtype.kind == "i"
     if not fits or not charge(SCATTER_PASSES, size, SCATTER_ELEMENTS) or not has_numba():
         return None
     at, to = (np.ascontiguousarray(places, np.int64) for places in (take, land))
-    if not all_below(at, len(x)) or not all_below(to, n):  # the loop would read and write there
+    if not all_below(at, len(x)) or not all_below(to, n):  # the loop would read and write the same memory
         return None
     r = np.zeros((n, x.shape[1]), x.dtype)
     rows_loop()(r, np.ascontiguousarray(x), at, to)
@@ -86,14 +87,14 @@ def slices_at(r: ndarray, index: ndarray, g: ndarray, dim: int, how: str) -> boo
 
 
 def by_loop(text: str, r: ndarray, index: ndarray, g: ndarray, dim: int, how: str) -> bool:
-    """Whether a loop did it: in float32 and float64, of much, or once loops are loaded anyhow."""
+    """True if a loop did it: for float32 and float64, for large arrays, or for all sizes once loops are loaded."""
     before, after = prod(r.shape[:dim]), prod(r.shape[dim + 1 :])
     many = index.size if text is SLICES else index.shape[dim]
     fits = r.dtype is g.dtype and r.dtype.char in "fd" and r.flags.carray and g.size == before * many * after > 0
     if not fits or not charge(SCATTER_PASSES, g.size, SCATTER_ELEMENTS) or not has_numba():
         return False
     at = np.ascontiguousarray(index, np.int64)
-    # the loop would write where nothing of r is
+    # the loop would write outside of r
     if np.maximum.reduce(at.view(np.uint64), None) >= r.shape[dim]:
         raise IndexError(f"index out of range: an index is out of bounds for dimension {dim} with size {r.shape[dim]}")
     if text is EACH and after == 1:

@@ -1,7 +1,8 @@
 """Sine and cosine of float64, for which NumPy calls libm number by number.
 
-A compiled loop takes their place, made of what loops/scalar_math.py has for numbers below NEAR: 90,000 in 0.26 ms, by
-NumPy in 2. It says how large the largest was; where that is more, or nan, those are NumPy's."""
+A compiled loop uses the functions of loops/scalar_math.py for numbers below NEAR: 90,000 in 0.26 ms, by NumPy in 2. It
+returns the largest magnitude; if that exceeds NEAR, or is nan, NumPy computes the numbers above it.
+"""
 
 from __future__ import annotations
 
@@ -37,12 +38,12 @@ def loop(name: str) -> Callable:
 
 
 def of_angle(x: ndarray, ufunc: np.ufunc, out: ndarray | None) -> ndarray | None:
-    """ufunc(x), which is sin or cos of float64; None while NumPy is to do it."""
+    """ufunc(x), either sin or cos, of float64; None if NumPy should do it."""
     if not x.flags.c_contiguous or not charge(SIN_COS_PASSES, x.size, ELEMENTWISE_ELEMENTS) or not has_numba():
         return None
     made = memory.take(x.shape, DOUBLE)
     near(ufunc, x, made)
-    if out is not None:  # it may be x, which `near` reads twice
+    if out is not None:  # out may be x, which `near` reads twice
         np.copyto(out, made)
     return made if out is None else out
 

@@ -1,6 +1,7 @@
-"""Large float32 tensors through softmax, layer norm and batch norm, by the loops of fast/row_text.py and
-fast/row_loops.py: NumPy would pass over them six to ten times. A function here gives the result, or None where NumPy is
-to do it: other dtypes and layouts, other dimensions than the last, very long rows."""
+"""Softmax, layer norm and batch norm of large float32 tensors, by the loops of fast/row_text.py and fast/row_loops.py:
+NumPy would make six to ten passes. A function returns the result, or None if NumPy should do it: for other dtypes and
+layouts, other dimensions than the last, and very long rows.
+"""
 
 from __future__ import annotations
 
@@ -21,15 +22,15 @@ from rushlight.kernels.layout import channels_last, like_images
 from rushlight.kernels.reduce import NOISE
 from rushlight.ops.reduce import reduce
 
-SHORT = 16  # numbers in a channel of a sample, below which NumPy does it
-REMEMBERED = 1 << 18  # numbers from which memory is used again
-AT_ONCE = 1 << 18  # numbers of rows that are gone through again together
-LONG = 1 << 14  # numbers in a row, from which float32 is too short to add them up
-Gradients = tuple[ndarray, ndarray, ndarray]  # of x, weight and bias
+SHORT = 16  # numbers in a channel of a sample; NumPy handles shorter ones
+REMEMBERED = 1 << 18  # elements from which memory is reused
+AT_ONCE = 1 << 18  # elements of rows that are read a second time together
+LONG = 1 << 14  # elements of a row for which float32 sums are too inaccurate
+Gradients = tuple[ndarray, ndarray, ndarray]  # the gradients of x, weight and bias
 
 
 def run(op: Any, of: str, kernel: Callable, *args: Any) -> Any:
-    """`kernel(*args)` by the loop for the op (`of`: "") or its derivative, where that takes these arguments."""
+    """`kernel(*args)` by the loop for the op (`of`: "") or its derivative, if the loop supports these arguments."""
     if of:
         args = in_full(args[0], repeated=True), *args[1:]
     made = FUNCTIONS[op.name, of](*args)
@@ -37,9 +38,10 @@ def run(op: Any, of: str, kernel: Callable, *args: Any) -> Any:
 
 
 def in_full(g: Any, repeated: bool = False) -> Any:
-    """The gradient, or a list with its first gradient, laid out in memory if broadcasting has repeated it, as that of a
-    sum or a mean: a step through batch norm of 262,144 took 4.9 ms, it takes 1.3. `repeated`: also where one number
-    stands for all, which suits loops over elements, but not those over rows."""
+    """The gradient, or a list starting with it, copied if broadcasting has repeated its numbers, as after a sum or a
+    mean: a step through batch norm of 262,144 took 4.9 ms, now 1.3. `repeated`: also copy a single repeated number;
+    loops over elements support it, loops over rows do not.
+    """
     if g.__class__ is list:
         return [in_full(g[0], repeated), *g[1:]]
     if g.__class__ is ndarray and not g.flags.forc and 0 in g.strides and (repeated or any(g.strides)):
@@ -48,19 +50,19 @@ def in_full(g: Any, repeated: bool = False) -> Any:
 
 
 def matrix(a: ndarray, n: int) -> ndarray | None:
-    """The array as rows of n numbers, if it lies so in memory."""
+    """The array as rows of n numbers, if its memory layout allows it."""
     flags = a.flags
     fits = a.dtype is FLOAT and 0 < n <= LONG and flags.c_contiguous and flags.aligned and loops() is not None
     return a.reshape(-1, n) if fits else None
 
 
 def room(x: ndarray) -> ndarray:
-    """Memory for a result of this shape; to ask whether some is remembered takes 1 us."""
+    """Memory for a result of this shape; a lookup in the pool takes 1 us."""
     return np.empty(x.shape, FLOAT) if x.size < REMEMBERED else memory.take(x.shape, FLOAT)
 
 
 def along_rows(name: str, of: str) -> Callable:
-    """A function of an array, or of a gradient and of what the forward gave, along a dimension."""
+    """A function of an array, or of a gradient and the forward's results, along a dimension."""
 
     def along_a_dimension(*given: Any) -> ndarray | None:
         *arrays, dim = given
@@ -86,7 +88,7 @@ def along_rows(name: str, of: str) -> Callable:
 
 
 def across(name: str, of: str, dim: int, *arrays: ndarray) -> ndarray | None:
-    """The same along another dimension than the last: vectors are of what lies after it."""
+    """The same along an inner dimension; SIMD vectors run over the dimensions after it."""
     shape = arrays[-1].shape
     fits = all([a.dtype is FLOAT and a.shape == shape and a.flags.carray for a in arrays]) and loops() is not None
     if (
@@ -105,7 +107,7 @@ def across(name: str, of: str, dim: int, *arrays: ndarray) -> ndarray | None:
 
 
 def laid_out(g: ndarray) -> ndarray:
-    """A gradient of few numbers, which may have been repeated by broadcasting, as that of a mean."""
+    """A small gradient, which broadcasting may have repeated, as after a mean."""
     return np.ascontiguousarray(g).reshape(g.shape)
 
 
@@ -133,14 +135,14 @@ def logsumexp_x(g: ndarray, x: ndarray, y: ndarray) -> ndarray | None:
 
 
 def columns(x: ndarray, axes: tuple[int, ...] | None, correction: float) -> ndarray | None:
-    """The array as rows that a sum over the leading `axes` adds up, if more than `correction` are."""
+    """The array as rows to be summed over the leading `axes`, if there are more than `correction` rows."""
     k = 0 if axes is None else len(axes)
     rows = matrix(x, prod(x.shape[k:])) if axes is not None and 0 < k < x.ndim and sorted(axes) == [*range(k)] else None
     return rows if rows is not None and len(rows) > correction else None
 
 
 def trailing(x: ndarray, axes: tuple[int, ...] | None, correction: float) -> ndarray | None:
-    """The array as rows that a sum over the last `axes` adds up, if these have more numbers than `correction`."""
+    """The array as rows to be summed over the last `axes`, if these have more than `correction` numbers."""
     k = x.ndim if axes is None else len(axes)
     n = prod(x.shape[x.ndim - k :])
     fits = x.dtype is FLOAT and x.flags.carray and n >= SHORT and n > correction and loops() is not None
@@ -149,8 +151,9 @@ def trailing(x: ndarray, axes: tuple[int, ...] | None, correction: float) -> nda
 
 
 def var_of_few(x: ndarray, axes: tuple[int, ...] | None, correction: float) -> ndarray | None:
-    """`var` of few elements over dimensions that lie side by side, in double precision: as one loop along the middle
-    dimension of three."""
+    """`var` of small arrays over adjacent dimensions, in double precision: one loop along the middle of three
+    dimensions.
+    """
     first, end = (0, x.ndim) if axes is None else (min(axes) % x.ndim, max(axes) % x.ndim + 1)
     n = prod(x.shape[first:end])
     if axes is not None and end - first != len(axes) or n <= correction or loops() is None:
@@ -180,7 +183,7 @@ def var(x: ndarray, axes: tuple[int, ...] | None, correction: float) -> ndarray 
 
 
 def more_exact(out: ndarray, x: ndarray, correction: float) -> None:
-    """Variances of rows again, in double precision, where they may be mostly of what the mean is off by."""
+    """Variances of rows recomputed in double precision if rounding errors of the mean may dominate them."""
     n = x.shape[1]
     again = np.flatnonzero(out <= x[:, 0] * x[:, 0] * (NOISE[4] * np.float32(n / (n - correction)))) if n > 1 else ()
     step = max(1, AT_ONCE // n)
@@ -206,7 +209,7 @@ def var_x(g: ndarray, x: ndarray, axes: tuple[int, ...] | None, correction: floa
 
 
 def factors(a: ndarray | None, n: int, without: float) -> ndarray | None:
-    """Weight or bias as n numbers, not to be written to."""
+    """Weight or bias as n numbers; read-only."""
     if a is None:
         return repeated(n, without)
     if a.ndim == 1 and a.dtype is FLOAT and a.flags.c_contiguous:
@@ -220,7 +223,7 @@ def repeated(n: int, value: float) -> ndarray:
 
 
 def width(x: ndarray, dims: tuple[int, ...]) -> int:
-    """How many numbers the last dimensions have."""
+    """The number of elements in the last dimensions."""
     return x.shape[-1] if len(dims) == 1 else prod(x.shape[-len(dims) :])
 
 
@@ -260,13 +263,12 @@ def layer_norm_grads(
 
 
 def have_gradients(moments: list[ndarray]) -> bool:
-    """Whether gradients come to the mean or the variance themselves: then the rule does it."""
+    """True if gradients also arrive at the mean or the variance: then the rule is used."""
     return any([np.count_nonzero(g) for g in moments])
 
 
 def of_weight(gs: list) -> tuple[int, ...]:
-    """The shape of weight and bias, with 1 for the dimensions that they do not have: that of g, less that of the
-    mean."""
+    """The broadcast shape of weight and bias: 1 in the dimensions that the mean keeps."""
     return tuple([size if kept == 1 else 1 for size, kept in zip(gs[0].shape, gs[1].shape)])
 
 
@@ -287,8 +289,7 @@ def layer_norm_weight(gs: list, x: ndarray, mu: ndarray, var: ndarray, eps: floa
 
 
 def batch(a: ndarray) -> ndarray | None:
-    """The array as samples of channels of numbers (N, C, L), copied if its channels lie innermost; None for other
-    layouts, and where L is too short for a loop."""
+    """The array as (N, C, L), copied if it is channels-last; None for other layouts, and if L is too short for a loop."""
     if channels_last(a):
         a = a.copy()
     if a.ndim < 3 or a.dtype is not FLOAT or not (a.flags.c_contiguous and a.flags.aligned) or loops() is None:
@@ -298,12 +299,12 @@ def batch(a: ndarray) -> ndarray | None:
 
 
 def samples(a: ndarray) -> ndarray | None:
-    """As `batch`, and matrices (N, C) as they are."""
+    """Like `batch`, and matrices (N, C) unchanged."""
     return matrix(a, a.shape[1]) if a.ndim == 2 else batch(a)
 
 
 def by_channels(loop: Callable, size: int, channels: int, *arguments: Any) -> None:
-    """The call; of much, each core does some of the channels."""
+    """The call; large work is divided between the cores by channels."""
     if size < REDUCTION_PARALLEL_ELEMENTS:
         return loop(*arguments, 0, channels)
     from rushlight.loops.parallel import cores, pool
@@ -314,7 +315,7 @@ def by_channels(loop: Callable, size: int, channels: int, *arguments: Any) -> No
 
 
 def shared_size(x: ndarray) -> int:
-    """The elements whose channels the cores share: 0 of a matrix, which stays on one core."""
+    """The number of elements for dividing channels between cores: 0 for a matrix, which stays on one core."""
     return x.size if x.ndim > 2 else 0
 
 
@@ -442,7 +443,8 @@ def by_a_number_each(x: ndarray, factor: ndarray, shift: ndarray) -> ndarray | N
     return like_images(out, x, asks=channels_last)
 
 
-# (op, "" for its forward or the input of a derivative) -> what is asked with the arguments of the kernel or the rule
+# (op, "" for its forward or the input of a derivative) -> the function, called with the arguments of the kernel or the
+# rule
 FUNCTIONS: dict[tuple[str, str], Callable] = {
     **{
         (function.op.name, of): along_rows(function.op.name, of)
@@ -471,8 +473,7 @@ FUNCTIONS: dict[tuple[str, str], Callable] = {
 
 
 def examples() -> dict[tuple[str, str], Callable[[], tuple]]:
-    """What makes arguments for each of FUNCTIONS: of the forward, or of the rule of a derivative. Two rows, two
-    channels."""
+    """Example arguments for each of FUNCTIONS, for the forward or for the rule of a derivative. Two rows, two channels."""
 
     def numbers(*shape: int) -> ndarray:
         return (np.cos(np.arange(prod(shape)) * 1.7) + 0.1).astype(FLOAT).reshape(shape)

@@ -1,8 +1,8 @@
 """Faster ways of convolution: each op computes a `Plan` (kernels/conv.py) by the first of its ways that suits the plan.
 
-A way is a module: suits(plan), which computes nothing, conv and the gradients, of a plan and its operands. Ways that
-are `compiled` have loops for float32; these are used once NumPy has worked for as long as loading the loops takes
-(fast/policy.py). fast/index.py has the numbers by which ways suit. To begin reading: index_table.py, one_by_one.py.
+A way is a module with suits(plan), which is only a test, and with conv and its gradients, functions of a plan and its
+operands. Ways marked `compiled` have loops for float32; these are used once NumPy has worked for as long as loading the
+loops takes (fast/policy.py). fast/index.py has the thresholds. Start reading with index_table.py and one_by_one.py.
 
     index_table         few numbers in the columns: a table of indices takes them out
     one_by_one          one tap, stride 1: each image is a product of matrices
@@ -42,8 +42,8 @@ class Way(NamedTuple):
 
 
 class Ways:
-    """The ways of one op, the fastest first. Called with a plan and its operands, it computes by the first way that
-    suits the plan and is exact for the operands.
+    """The ways of one op, the fastest first. A call with a plan and its operands uses the first way that suits the plan
+    and is exact for the operands.
     """
 
     def __init__(self, *ways: Way):
@@ -62,16 +62,18 @@ class Ways:
         raise AssertionError("im2col suits all plans and is exact")
 
     def find(self, p: Plan) -> tuple[list[Way], int]:
-        """The ways that suit the plan, and the products that loops are charged for: 0 where loops do not suit."""
+        """The ways that suit the plan, and the number of products charged for loops: 0 if no loop suits."""
         products = products_for_loops(p) if has_numba() else 0
         return [way for way in self.ways if (products or not way.compiled) and way.suits(p)], products
 
 
 def products_for_loops(p: Plan) -> int:
-    """The products of the plan, those of groups up to 8 times; 0 where NumPy is always as fast as compiled loops."""
+    """The number of products in the plan, counting those of groups up to 8 times; 0 if NumPy is always as fast as
+    compiled loops.
+    """
     products = p.images * p.groups * p.filters * p.channels * p.taps * prod(p.out) * min(p.groups, 8)
     suits = p.dtype == np.float32 and products >= MIN_PRODUCTS and len(p.out) <= 3
-    # `plain` columns are the input: BLAS has the whole convolution in one product
+    # if the columns are the input itself, BLAS computes the whole convolution in one product
     if not suits or index_table.suits(p) or one_by_one.suits(p) or columns_of(p).plain:
         return 0
     return products
@@ -91,7 +93,7 @@ conv_of_plan = Ways(
     Way(direct.suits, direct.conv, compiled=True),
     Way(always, reference.conv_im2col),
 )
-# compiled ways have one function for both: the plan says that g is read and the input made
+# compiled ways have one function for both: the plan states that g is read and the input's gradient is made
 conv_input_grad_of_plan = Ways(
     Way(index_table.suits, index_table.conv_input_grad),
     Way(one_by_one.suits, one_by_one.conv_input_grad),
@@ -115,8 +117,9 @@ conv_weight_grad_of_plan = Ways(
 
 
 def conv_bias_grad(g: ndarray) -> ndarray | None:
-    """out[o] = sum over n, p of g[n, o, p], the bias' gradient, in a fifth of the time of NumPy's passes; None where
-    NumPy is to do it."""
+    """out[o] = sum over n, p of g[n, o, p], the bias' gradient, in a fifth of the time of NumPy's passes; None if NumPy
+    should do it.
+    """
     suits = g.dtype == np.float32 and g.size >= BIAS_GRAD_ELEMENTS and g.ndim > 2 and g.flags.carray
     if not (suits and charge_passes(BIAS_GRAD_PASSES, g.size, large=True) and has_numba()):
         return None

@@ -1,9 +1,9 @@
-"""Convolution of float32 with the batch innermost: each lane of a vector register holds a number of another image.
+"""Convolution of float32 with the batch innermost: each lane of a vector register holds a number from another image.
 
-So every place of a result is full vectors, however narrow the images are and however few their channels. Nothing is
-shifted within a register, and of a place on the border only the rows of the kernel that meet the image are added up.
-Images are transposed once before and their results once after; any kernel, stride, padding, dilation and number of
-groups, in up to three dimensions. geometry.py lists what each place reads.
+So every position of a result fills whole vectors, even for narrow images with few channels. Numbers never move within a
+register, and at the border only the kernel rows that meet the image are added up. Images are transposed before, and
+results after the convolution. Any kernel, stride, padding, dilation and number of groups is supported, in up to three
+dimensions. geometry.py lists the positions that each result reads.
 """
 
 from __future__ import annotations
@@ -42,25 +42,25 @@ from rushlight.kernels.im2col import in_3d
 
 
 class Reads(NamedTuple):
-    """Arrays for the loops: of all targets (geometry.py), one after the other; indices count floats."""
+    """Arrays for the loops: those of all targets (geometry.py), one after the other; indices count floats."""
 
     low: ndarray
     extent: ndarray
     plain: bool  # the frame is the image
-    cuts: ndarray  # where the places of a target begin
+    cuts: ndarray  # the start of each target's positions
     bases: ndarray
     places: ndarray
-    # for each place and the `width` - 1 after it: the first of the taps that meet the image, one past the last
+    # for each position and the `width` - 1 after it: the first tap that meets the image, and one past the last
     firsts: ndarray
     lasts: ndarray
-    ends: ndarray  # where the taps of a target begin
+    ends: ndarray  # the start of each target's taps
     offsets: ndarray
-    picks: ndarray  # where in the kernel the taps stand
+    picks: ndarray  # the positions of the taps in the kernel
 
 
 @lru_cache(maxsize=128)
 def reads_of(shapes: tuple, width: int) -> Reads:
-    """For blocks of `width` places."""
+    """The arrays for blocks of `width` positions."""
     frame, n = frame_of(*shapes), lanes()
     source = np.zeros(frame.extent, bool)
     size = shapes[5] if shapes[-1] else shapes[0]
@@ -88,8 +88,8 @@ def reads_of(shapes: tuple, width: int) -> Reads:
 
 
 def taps_inside(inside: ndarray) -> tuple[ndarray, ndarray]:
-    """inside (places, taps) -> for each place the first tap inside, and one more than the last; (taps, 0) where none
-    is.
+    """inside (positions, taps) -> for each position the first tap inside, and one past the last; (taps, 0) if none is
+    inside.
     """
     taps = inside.shape[1]
     if not taps:
@@ -99,25 +99,25 @@ def taps_inside(inside: ndarray) -> tuple[ndarray, ndarray]:
 
 
 def shifted(numbers: ndarray, by: int, fill: int) -> ndarray:
-    """The numbers from index `by` on, filled up."""
+    """The numbers from index `by` on, padded at the end."""
     return np.append(numbers[by:], np.full(min(by, len(numbers)), fill, numbers.dtype))
 
 
 def channel_floats(places: int) -> int:
-    """Floats from a channel to the next, as the loops lay them: an odd number of vectors (see `apart` in the loops)."""
+    """Floats from one channel to the next in the loops' layout: an odd number of vectors (see `apart` in the loops)."""
     return (places | 1) * lanes() if places >= lanes() else places * lanes()
 
 
 class Job(NamedTuple):
-    """What a call knows by its plan alone."""
+    """The values of a call that depend on its plan alone."""
 
     reads: Reads
     loop: Callable
-    size: ndarray  # of the source, spatial
-    shape: ndarray  # groups, channels read and made in each, taps, places of a result
-    strides: ndarray  # of filters; for weights, the spatial size of a gradient
-    rows: ndarray  # for weights: where each number of a filter begins to read
-    xs: int  # floats of the workspaces, for as many images as there are lanes
+    size: ndarray  # spatial size of the source
+    shape: ndarray  # numbers of groups, of channels read and made in each, of taps, and of positions of a result
+    strides: ndarray  # shape of filters; for weight gradients, the spatial size of a gradient
+    rows: ndarray  # for weight gradients: the start of the positions that each filter element reads
+    xs: int  # floats in the workspaces, for a vector of images
     ys: int
     bias: int  # floats
 
@@ -166,8 +166,8 @@ def weight_job(p: Plan) -> Job:
 
 
 def suits(p: Plan) -> bool:
-    """Whether images fill the vectors and have few channels. Of more channels, vectors of channels are as good, and
-    there is more to transpose.
+    """True if images fill the vectors and have few channels. With more channels, vectors of channels are as fast, and
+    transposing costs more.
     """
     n, (read, size) = lanes(), p.read
     few = max(p.channels, p.filters) <= INNERMOST_CHANNELS and p.channels * p.filters <= INNERMOST_CHANNEL_PAIRS
@@ -182,8 +182,8 @@ def suits(p: Plan) -> bool:
 
 
 def conv(p: Plan, x: ndarray, w: ndarray, bias: ndarray | None = None) -> ndarray:
-    """x (N, C, *size), w (O, C / groups, *kernel), bias (O,) -> (N, O, *out); or the input's gradient, of g instead of
-    x.
+    """x (N, C, *size), w (O, C / groups, *kernel), bias (O,) -> (N, O, *out); or the input's gradient, with g instead
+    of x.
     """
     j, n, (made, out) = conv_job(p), lanes(), p.made
     source, filters, added = contiguous(x).reshape(-1), packed_filters(w, p), padded_bias(bias, j.bias)
@@ -210,7 +210,7 @@ def conv(p: Plan, x: ndarray, w: ndarray, bias: ndarray | None = None) -> ndarra
 
 
 def conv_weight_grad(p: Plan, g: ndarray, x: ndarray) -> ndarray:
-    """(O, C / groups, *kernel)."""
+    """The weight's gradient (O, C / groups, *kernel)."""
     j, n = weight_job(p), lanes()
     r, filters, numbers = j.reads, p.groups * p.filters, p.channels * p.taps
     xf, gf, vectors = contiguous(x).reshape(-1), contiguous(g).reshape(-1), -(-p.images // n)

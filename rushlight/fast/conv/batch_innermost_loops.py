@@ -116,7 +116,7 @@ def apart(n):
 
 
 def conv_block(height: int, width: int) -> list[str]:
-    """The sums of `height` channels for `width` places, from `row` on."""
+    """The sums of `height` channels for `width` positions, from `row` on."""
     pairs = sums(width, height)
     return [
         *[f"a{k}, y{k} = get(bases, row + {k}), get(places, row + {k})" for k in range(width)],
@@ -140,7 +140,7 @@ def conv_block(height: int, width: int) -> list[str]:
 
 
 def weight_block(height: int, width: int) -> list[str]:
-    """The sums over places of `height` channels for `width` numbers of a filter, from `row` on."""
+    """The sums over positions of `height` channels for `width` filter elements, from `row` on."""
     pairs = sums(width, height)
     return [
         *[f"a{k} = get(rows, row + {k})" for k in range(width)],
@@ -166,14 +166,14 @@ def weight_block(height: int, width: int) -> list[str]:
 
 
 def tiles() -> tuple[tuple[int, int], ...]:
-    """(height, width) of blocks whose sums fit in registers, the most reused first."""
+    """(height, width) of blocks whose sums fit in registers, most reuse first."""
     from rushlight.loops.simd import machine
 
     return ((6, 4), (8, 3), (4, 6), (2, 10), (1, 14)) if machine()[1] == 32 else ((4, 2), (2, 4), (1, 6))
 
 
 def conv_tile(made: int) -> tuple[int, int]:
-    """For so many channels of a result: the block that leaves the fewest rows without a channel."""
+    """The block for this number of result channels: the one with the fewest unused rows."""
     return min(tiles(), key=lambda tile: -(-made // tile[0]) * tile[0])
 
 

@@ -1,8 +1,8 @@
-"""Channels last: what the compiled loops of winograd.py and indirect.py share.
+"""Channels last: code shared by the compiled loops of winograd.py and indirect.py.
 
-Arrays are float32, (N, C, *size), with channels last in memory or not. In the loops' workspaces a place has its
-channels in whole vectors one after the other. Products of matrices are made in blocks, `height` rows times `width`
-vectors of columns in registers: of AVX-512's 6 times 4, so that 24 fused multiply-adds need 10 loads.
+Arrays are float32, (N, C, *size), channels-last in memory or not. In the loops' workspaces the channels of a position
+are contiguous and padded to whole vectors. Matrix products are made in blocks, `height` rows times `width` vectors of
+columns in registers: 6 times 4 for AVX-512, so that 24 fused multiply-adds need 10 loads.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from rushlight.kernels.layout import suggests_last
 
 
 def flat(x: ndarray) -> tuple[ndarray, bool]:
-    """x (N, C, *size) flat, as it lies in memory, and whether its channels are last."""
+    """x (N, C, *size) flat, in memory order, and whether it is channels-last."""
     last = suggests_last(x)
     return contiguous(np.moveaxis(x, 1, -1) if last else x).reshape(-1), last
 
 
 def empty_result(p: Plan, last: bool) -> tuple[ndarray, ndarray]:
-    """Memory for the result of a plan: flat, and as (N, channels made, *size) with channels last in memory or not."""
+    """Memory for the result of a plan: flat, and as (N, channels made, *size), channels-last in memory or not."""
     channels, size = p.made
     if last:
         result = memory.take((p.images, *size, channels), FLOAT)
@@ -36,7 +36,9 @@ def empty_result(p: Plan, last: bool) -> tuple[ndarray, ndarray]:
 
 
 def packed_filters(w: ndarray, p: Plan) -> ndarray:
-    """w (O, C / groups, *kernel) as loops read filters: flat, (channels read, taps, channels made in whole vectors)."""
+    """w (O, C / groups, *kernel) in the layout of the loops: flat, (channels read, taps, channels made, padded to whole
+    vectors).
+    """
     (read, _), (made, _) = p.read, p.made
     read, made = (read * p.groups, made) if p.back else (read, made * p.groups)
     broad = whole_vectors(made)
@@ -79,7 +81,7 @@ def indented(lines: list[str], by: int) -> str:
 
 @cache
 def turning() -> Callable:
-    """The loop `TURN`, which others call by the name `turn`: LLVM takes long for a square of vectors."""
+    """The loop `TURN`, called by other loops as `turn`: compiling a square of vectors takes LLVM long."""
     from rushlight.loops.cache import compiled
 
     return compiled(TURN.format(lanes=lanes()))
@@ -94,7 +96,7 @@ def pack() -> Callable:
 
 @cache
 def shapes() -> dict[int, int]:
-    """{vectors of columns: rows} of the blocks that are summed in registers; the first is the usual one."""
+    """{vectors of columns: rows} for blocks whose sums fit in registers; the first is the usual block."""
     from rushlight.loops.simd import machine
 
     return {4: 6, 3: 8, 2: 8, 1: 8} if machine()[1] == 32 else {2: 6, 1: 8}
@@ -105,7 +107,7 @@ def usual() -> tuple[int, int]:
 
 
 def kind(columns: int) -> int:
-    """The number of vectors on which the text of a loop depends, for `columns` columns in whole vectors."""
+    """The number of vectors that the text of a loop depends on, for `columns` columns padded to whole vectors."""
     vectors, width = columns // lanes(), usual()[0]
     return min(vectors, width + vectors % width)
 
@@ -115,7 +117,7 @@ def sums(width: int, height: int) -> list[tuple[int, int]]:
 
 
 def step(width: int, height: int, panel: str, left: Callable[[int], str]) -> list[str]:
-    """One step along the sums s: `width` vectors of the panel, from b on, times `height` numbers."""
+    """One step of the sums s: `width` vectors of the panel, from b on, times `height` numbers."""
     return [
         *[f"b{k} = load({panel}, b + {k * lanes()})" for k in range(width)],
         *[
@@ -135,7 +137,7 @@ def block_sums(
     before: tuple[str, ...] = (),
     after: tuple[str, ...] = (),
 ) -> list[str]:
-    """The sums s of a block, from zero: a `step` in each turn of `loop`, with the lines `before` and `after` it."""
+    """The sums s of a block, from zero: a `step` in each iteration of `loop`, with the lines `before` and `after` it."""
     return [
         *[f"s{a}_{k} = none()" for a, k in sums(width, height)],
         loop,
@@ -144,7 +146,7 @@ def block_sums(
 
 
 def block_added(width: int, height: int, at: Callable[[int, int], str]) -> list[str]:
-    """The sums s of a block plus the vectors that stand `at(row, column)`."""
+    """The sums s of a block plus the vectors at `at(row, column)`."""
     return [f"s{a}_{k} = add(s{a}_{k}, load({at(a, k)}))" for a, k in sums(width, height)]
 
 
@@ -153,7 +155,7 @@ def block_stored(width: int, height: int, at: Callable[[int, int], str]) -> list
 
 
 def blocks(block: Callable, columns: str, vectors: int, by: int, height: int = 0) -> str:
-    """Loops over all columns: `block(width, height)` of the usual width, and of what is left over; from column o on."""
+    """Loops over all columns, from column o on: `block(width, height)` of the usual width, then a block for the rest."""
     width, rest = usual()[0], vectors % usual()[0]
     lines: list[str] = []
     if vectors >= width:

@@ -1,9 +1,9 @@
 """Direct convolution, without columns, for float32.
 
-Images are laid out with their padding, so that a tap is one distance for all places, across lines and images: sums run
-along places, whatever the width of the image. A stride of s splits the source into s phases, or for the gradient of the
-input the result, in each dimension. So all strides and dilations, and both directions, are the same two loops over a
-list of distances (direct_loops.py). Nothing needs another layout than (N, C, *size).
+Images are copied with their padding, so that a tap is a constant offset for all positions, across lines and images:
+sums run along positions for any image width. A stride of s splits the source into s phases in each dimension (for the
+input's gradient, it splits the result). So all strides and dilations, and both directions, are the same two loops over
+a list of offsets (direct_loops.py). Only the layout (N, C, *size) is needed.
 
     forward           reads x[u s + r], u of phase r; one target
     input's gradient  reads g; targets x[i s + r], one for each r
@@ -41,29 +41,29 @@ ORIGIN, ONES = np.zeros((1, 3), np.int64), np.ones(3, np.int64)
 
 
 class TargetReads(NamedTuple):
-    """Results that are summed together: those at starts + steps p, p < length."""
+    """Results that are summed together: the positions starts + steps p, p < length."""
 
     starts: ndarray
     length: ndarray
-    taps: ndarray  # of each tap, its place in the flat kernel
-    # and where it reads: the phase of the source, the distance from the result's place
+    taps: ndarray  # the position of each tap in the flat kernel
+    # and its source: the phase, and the offset from the result's position
     distances: list[tuple[int, int]]
 
 
 class Layout(NamedTuple):
-    """How a source is laid out, and what is read from it for each target; all for three spatial dimensions."""
+    """The layout of a source, and the positions that each target reads; all for three spatial dimensions."""
 
-    starts: ndarray  # (phases, 3), steps (3,): place u of phase p is the source's u steps + starts[p]
+    starts: ndarray  # (phases, 3), steps (3,): position u of phase p is the source's position u steps + starts[p]
     steps: ndarray
-    extent: ndarray  # (3,) places of an image
+    extent: ndarray  # (3,) positions of an image
     spread: ndarray  # (3,) the steps of the targets
     targets: tuple[TargetReads, ...]
-    size: int  # places of an image, and how many from its first that has a result to the last
+    size: int  # positions of an image, and the number from the first with a result to the last
     used: int
 
 
 class Axis(NamedTuple):
-    """One dimension of a `Layout`: phases, and targets as (start, count, [(k, phase, distance)])."""
+    """One dimension of a `Layout`: phases, and targets as (start, count, [(k, phase, offset)])."""
 
     step: int
     starts: list[int]
@@ -73,8 +73,8 @@ class Axis(NamedTuple):
 
 
 def axis_of(axis: tuple[int, ...], back: bool) -> Axis:
-    """The phases of an axis (size, kernel, stride, padding, dilation, out). `back`: the results are read and the input
-    is made.
+    """The phases of an axis (size, kernel, stride, padding, dilation, out). `back`: results are read and the input's
+    gradient is made.
     """
     size, _, stride, *_, out = axis
     step, length = (1, out) if back else (stride, size)
@@ -82,7 +82,7 @@ def axis_of(axis: tuple[int, ...], back: bool) -> Axis:
     phases = sorted({r for _, _, taps in found for _, _, r in taps}) or [0]
     low = min([a for _, _, taps in found for _, a, _ in taps], default=0)
     need = max([count + a - low for _, count, taps in found for _, a, _ in taps], default=1)
-    front = max(0, -low)  # zeros before a line, which the line before it may end in
+    front = max(0, -low)  # zeros before a line, which the previous line may share
     known = max([(length - 1 - r) // step - low + 1 for r in phases])
     extent = max(need - front, min(need, known), max([count for _, count, _ in found]), 1)
     return Axis(
@@ -96,7 +96,7 @@ def axis_of(axis: tuple[int, ...], back: bool) -> Axis:
 
 @lru_cache(maxsize=256)
 def layout_of(size: Ints, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, out: Ints, back: bool) -> Layout:
-    """Of spatial shapes, each of three dimensions."""
+    """The layout for spatial shapes of three dimensions."""
     dims = [axis_of(axis, back) for axis in zip(size, kernel, stride, padding, dilation, out)]
     phases = [len(d.starts) for d in dims]
     pitch = (dims[1].extent * dims[2].extent, dims[2].extent, 1)
@@ -128,19 +128,19 @@ def layout_of(size: Ints, kernel: Ints, stride: Ints, padding: Ints, dilation: I
 
 
 class Job(NamedTuple):
-    """The part of a call that depends on the plan alone: the layout of the source, and the loops' arguments."""
+    """The part of a call that depends on the plan alone: the source's layout, and the loops' arguments."""
 
     lay: Layout
-    images: int  # that are laid out at a time
-    # floats of one phase of a channel: an odd number of vectors, since channels a power of two apart would share lines
-    # of the cache
+    images: int  # images that are copied at a time
+    # floats of one phase of a channel: an odd number of vectors, since channels at a distance of a power of two would
+    # map to the same cache sets
     phase: int
     group: int  # floats of a group's channels
-    source: int  # floats of the workspace of the source, with some to read beyond
-    offsets: tuple[ndarray, ...]  # of each target's taps, channel by channel
+    source: int  # floats of the source's workspace, with a margin for reads beyond the end
+    offsets: tuple[ndarray, ...]  # the offsets of each target's taps, channel by channel
     height: int  # filters that are summed at once
     lines: int  # and lines
-    shape: ndarray  # of the filters, (groups, made, read), and their strides: see `pack`
+    shape: ndarray  # shape of the filters, (groups, made, read), and their strides: see `pack`
     strides: ndarray
 
 
@@ -149,7 +149,7 @@ def job_of(p: Plan) -> Job:
     (read, _), (made, _) = p.read, p.made
     lay = layout_of(*shapes_3d(p))
     images = images_at_once(lay, p.groups * (read + made if p.op == "conv_weight_grad" else read), p.images)
-    if p.op == "conv_weight_grad":  # at least as many as fill a chunk
+    if p.op == "conv_weight_grad":  # at least enough to fill a chunk
         from rushlight.fast.conv.direct_loops import CHUNK
 
         images = min(p.images, max(CHUNK // whole_vectors(lay.used), images))
@@ -176,14 +176,14 @@ def job_of(p: Plan) -> Job:
 
 
 def images_at_once(lay: Layout, channels: int, images: int) -> int:
-    """How many images are laid out at a time: what stays in the cache."""
+    """The number of images copied at a time: the copies stay in the cache."""
     return max(1, min(images, DIRECT_SOURCE_FLOATS // (channels * len(lay.starts) * lay.size)))
 
 
 def tile_lines(lay: Layout, channels: int) -> int:
-    """Over how many lines one tile of filters goes before the next: what it reads and makes stays in the caches. Whole
-    images or parts of one, so that the lines of padding between images are left out; small ones several at a time, if
-    that fills vectors better.
+    """The number of lines that one tile of filters processes before the next tile: reads and results stay in the
+    caches. Whole images or parts of an image, so that the padding lines between images are skipped; several small
+    images at a time if that fills vectors better.
     """
     pitch, rows = int(lay.extent[2]), prod(lay.extent.tolist()[:2])
     most = max(1, min(DIRECT_TILE_PLACES, max(DIRECT_VECTOR_PLACES, DIRECT_SOURCE_FLOATS // channels)) // pitch)
@@ -193,7 +193,7 @@ def tile_lines(lay: Layout, channels: int) -> int:
 
 
 def tile_height(filters: int) -> int:
-    """How many filters are summed at once: the number that leaves the fewest rows without a filter."""
+    """The number of filters summed at once: the one with the fewest unused rows."""
     from rushlight.loops.simd import machine
 
     most = 8 if machine()[1] == 32 else 4
@@ -206,7 +206,7 @@ def spatial(x: ndarray) -> ndarray:
 
 
 def filler(source: ndarray, lay: Layout, space: ndarray, phase: int, images: int, end: int) -> Callable[[int], int]:
-    """A function that lays out images from a given one on, and returns how many."""
+    """A function that copies images from a given one on, and returns their number."""
     from rushlight.fast.conv import direct_loops as loops
 
     loop, given, shape = loops.fill(), source.reshape(-1), np.array(source.shape)
@@ -220,7 +220,7 @@ def filler(source: ndarray, lay: Layout, space: ndarray, phase: int, images: int
 
 
 def pack(w: ndarray, j: Job, taps: ndarray) -> ndarray:
-    """The filters as the loop reads them: (groups, tiles, read, taps, height), flat."""
+    """The filters in the loop's layout: (groups, tiles, read, taps, height), flat."""
     from rushlight.fast.conv import direct_loops as loops
 
     groups, made, read = j.shape.tolist()
@@ -230,13 +230,13 @@ def pack(w: ndarray, j: Job, taps: ndarray) -> ndarray:
 
 
 def suits(p: Plan) -> bool:
-    """Whether there is more than one tap; images of one tap are columns already."""
+    """True for more than one tap; images of one tap are columns already."""
     return p.taps > 1
 
 
 def conv(p: Plan, x: ndarray, w: ndarray, bias: ndarray | None = None) -> ndarray:
-    """x (N, C, *size), w (O, C / groups, *kernel), bias (O,) -> (N, O, *out); or the input's gradient, of g instead of
-    x.
+    """x (N, C, *size), w (O, C / groups, *kernel), bias (O,) -> (N, O, *out); or the input's gradient, with g instead
+    of x.
     """
     from rushlight.fast.conv import direct_loops as loops
 
@@ -245,7 +245,7 @@ def conv(p: Plan, x: ndarray, w: ndarray, bias: ndarray | None = None) -> ndarra
     result = memory.take((p.images, p.groups * made, *size), FLOAT)
     to, shape = result.reshape(-1), np.array(spatial(result).shape)
     packed = [pack(w, j, target.taps) for target in lay.targets]
-    rows = -(-made // height) * height  # of a group's filters in whole tiles
+    rows = -(-made // height) * height  # floats of a group's filters in whole tiles
     added, loop = np.zeros((p.groups, rows), FLOAT), loops.conv(height)
     if bias is not None:
         added[:, :made] = bias.reshape(p.groups, made)
@@ -281,8 +281,8 @@ def conv(p: Plan, x: ndarray, w: ndarray, bias: ndarray | None = None) -> ndarra
 
 
 def conv_weight_grad(p: Plan, g: ndarray, x: ndarray) -> ndarray:
-    """(O, C / groups, *kernel). Inexact where it is not finite: places beside an image meet gradients of zero, and 0
-    inf is nan, so im2col has to find out which weights see what is not finite.
+    """The weight's gradient (O, C / groups, *kernel). Inexact if an input is not finite: padding positions multiply
+    gradients of zero, and 0 inf is nan, so im2col must determine the affected weights.
     """
     from rushlight.fast.conv import direct_loops as loops
 
@@ -291,7 +291,7 @@ def conv_weight_grad(p: Plan, g: ndarray, x: ndarray) -> ndarray:
     (target,) = lay.targets
     beside = lay._replace(starts=ORIGIN, steps=ONES)
     size, used = lay.size, lay.used
-    # else the last vector of an image would reach into the next
+    # otherwise the last vector of an image would reach into the next image
     apart = whole_vectors(used) <= size
     loop, shape = loops.weight_grad(loops.weight_height(p.filters)), (p.groups, p.filters, p.channels * p.taps)
 

@@ -1,8 +1,8 @@
-"""Compiled loops of direct convolution (fast/conv/direct.py), for float32: images laid out with their padding, sums of
-products kept in vector registers, and results put where they belong.
+"""Compiled loops of direct convolution (fast/conv/direct.py), for float32: copy images with their padding, sum products
+in vector registers, and store the results.
 
-Their text is written for the number of registers: `height` filters times `width` vectors of positions are added up at
-once, with one load for each vector and one for each filter of a tap: 24 fused multiply-adds for 11 loads on AVX-512.
+Their text depends on the number of registers: `height` filters times `width` vectors of positions are added up at once,
+with one load for each vector and one for each filter of a tap: 24 fused multiply-adds for 11 loads on AVX-512.
 """
 
 from __future__ import annotations
@@ -164,18 +164,18 @@ WEIGHT_GRAD = """def kernel(g, x, room, across, offsets, out, images, size, used
 {totals}
 """
 
-TAPS = 128  # summed in registers, then added to the sum so far: 2e-7 off, however many taps
-CHUNK = 1152  # places summed at once for a weight: gradients and a channel stay in the L1 cache
+TAPS = 128  # products summed in registers, then added to the total: an error of 2e-7 for any number of taps
+CHUNK = 1152  # positions summed at once for a weight: gradients and a channel stay in the L1 cache
 
 
 def block(height: int, width: int, lanes: int) -> list[str]:
-    """The sums of `height` filters over `width` vectors of places, from q on."""
+    """The sums of `height` filters over `width` vectors of positions, from q on."""
     pairs = [(a, k) for a in range(height) for k in range(width)]
     places = {(a, k): f"sums, {a} * size + q - start + {k * lanes}" for a, k in pairs}
     return [
         *[f"s{a}_{k} = spread(bias, near + {a})" for a, k in pairs],
         "at = near * taps",
-        f"for begin in range(0, max(taps, 1), {TAPS}):",  # without taps, the bias
+        f"for begin in range(0, max(taps, 1), {TAPS}):",  # the bias, if there are no taps
         f"    for t in range(begin, min(begin + {TAPS}, taps)):",
         "        i = q + group * room + offsets[t]",
         *[f"        x{k} = load(x, i + {k * lanes})" for k in range(width)],
@@ -196,14 +196,14 @@ def block(height: int, width: int, lanes: int) -> list[str]:
 
 
 def widths(height: int) -> int:
-    """How many vectors of places are added up at once: all registers but those for the places and a filter."""
+    """The number of vectors of positions added up at once: all registers except those for the positions and a filter."""
     registers = machine()[1]
     return min(8, (registers - 1) // (height + 1))
 
 
 @cache
 def conv(height: int) -> Callable:
-    """The loop `CONV` for filters in tiles of `height`; what is left over has fewer vectors."""
+    """The loop `CONV` for filters in tiles of `height`; the last tile may be narrower."""
     lanes, width = machine()[0], widths(height)
     blocks: list[str] = []
     for k in range(width, 0, -1):
@@ -211,15 +211,14 @@ def conv(height: int) -> Callable:
             f"{'if' if k == width else 'elif'} stop - q > {(k - 1) * lanes}:",
             *["    " + line for line in block(height, k, lanes)],
         ]
-        if k > 3:  # 4 or more vectors: the rest of a row goes one by one
+        if k > 3:  # 4 or more vectors: the rest of a row goes one at a time
             blocks += ["else:", *["    " + line for line in block(height, 1, lanes)]]
             break
     return compiled(CONV.format(height=height, lanes=lanes, blocks=indented(blocks, 20)))
 
 
 def weight_height(filters: int) -> int:
-    """Filters whose weight gradients are summed at once. Few filters take a lower tile, which reads more vectors
-    each."""
+    """Filters whose weight gradients are summed at once. Few filters use a lower tile, which reads more vectors each."""
     cost = {4: 1.0, 3: 1.0, 2: 1.13, 1: 2.1} if machine()[1] == 32 else {2: 1.0, 1: 1.5}
     return min(cost, key=lambda h: -(-filters // h) * h * cost[h])
 

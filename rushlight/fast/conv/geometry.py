@@ -1,4 +1,4 @@
-"""Which input positions each result of a convolution reads, as the compiled loops want it: for three spatial
+"""The input positions that each result of a convolution reads, as arrays for the compiled loops; for three spatial
 dimensions.
 
     forward            result p reads p stride + k dilation - padding
@@ -30,7 +30,7 @@ class Target(NamedTuple):
 
 
 def shapes_3d(p: Plan) -> tuple:
-    """(size, kernel, stride, padding, dilation, out, back), each shape of three dimensions: a key for caches."""
+    """The cache key (size, kernel, stride, padding, dilation, out, back), each shape of three dimensions."""
     return (
         in_3d(p.size, 1),
         in_3d(p.kernel, 1),
@@ -43,8 +43,8 @@ def shapes_3d(p: Plan) -> tuple:
 
 
 def targets(axis: tuple[int, ...], back: bool) -> list[Target]:
-    """The targets along an axis (size, kernel, stride, padding, dilation, out); `back`: the results are read and the
-    input is made.
+    """The targets along an axis (size, kernel, stride, padding, dilation, out); `back`: results are read and the
+    input's gradient is made.
     """
     size, kernel, stride, padding, dilation, out = axis
     if not back:
@@ -65,23 +65,23 @@ def targets(axis: tuple[int, ...], back: bool) -> list[Target]:
 
 
 class FrameTarget(NamedTuple):
-    """Results of one image with the same taps. The taps read a frame: the flat source with zeros around."""
+    """Results of one image with the same taps. The taps read a frame: the flat source with zeros around it."""
 
-    places: ndarray  # of the results, in the flat result
-    bases: ndarray  # of the results, in the flat frame
-    offsets: ndarray  # of the taps: the result at places[i] reads bases[i] + offsets[k]
-    taps: ndarray  # of the taps, in the flat kernel
+    places: ndarray  # positions of the results, in the flat result
+    bases: ndarray  # bases of the results, in the flat frame
+    offsets: ndarray  # offsets of the taps: the result at places[i] reads bases[i] + offsets[k]
+    taps: ndarray  # positions of the taps in the flat kernel
 
 
 class Frame(NamedTuple):
-    low: list[int]  # where the frame begins, seen from the source: (D, H, W), 0 or below
-    extent: list[int]  # of the frame, (D, H, W)
-    plain: bool  # the frame is the source
+    low: list[int]  # the start of the frame relative to the source: (D, H, W), 0 or below
+    extent: list[int]  # size of the frame, (D, H, W)
+    plain: bool  # true if the frame is the source
     targets: list[FrameTarget]
 
 
 def frame_of(size: Ints, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, out: Ints, back: bool) -> Frame:
-    """The frame and what is read from it, of spatial shapes of three dimensions."""
+    """The frame and the positions that are read from it, for spatial shapes of three dimensions."""
     dims = [targets(axis, back) for axis in zip(size, kernel, stride, padding, dilation, out)]
     source, made, reads = (out, size, (1, 1, 1)) if back else (size, out, stride)
     low, extent = [], []
@@ -113,7 +113,7 @@ def flat_grid(at: list[ndarray], size: Any) -> ndarray:
 
 
 def flat_index(at: Any, size: Any) -> int:
-    """The flat index of one place."""
+    """The flat index of one position."""
     index = 0
     for i, n in zip(at, size):
         index = index * n + i

@@ -1,6 +1,6 @@
-"""Convolution with few columns: a table of indices takes the columns out at once, in few calls, where blocks of columns
-need many. An image of 3 x 8 x 8 and 4 filters of 3 x 3 take 23 us forward, not 82, and 57 us backward, not 208. With
-NumPy alone, for any dtype.
+"""Convolution with few columns: an index table copies all columns in few calls; blocks of columns would need many. An
+image of 3 x 8 x 8 and 4 filters of 3 x 3 take 23 us forward, not 82, and 57 us backward, not 208. With NumPy alone, for
+any dtype.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from rushlight.kernels.matmul import stacked
 
 @lru_cache(maxsize=64)
 def indices(channels: int, geometry: tuple, back: bool) -> ndarray:
-    """Where in an image (c, *size) the columns' numbers stand, (c K, L); or, `back`, those of a result's gradient (c,
-    *out) that each place of the input is in, (c K, S). For what lies on padding the place behind the last.
+    """The indices of the columns in an image (c, *size): (c K, L); or, `back`, the indices in a result's gradient (c,
+    *out) of the results that read each input position: (c K, S). Padding has the index after the last element.
     """
     size, *_, out = geometry
     source, target = (out, size) if back else (size, out)
@@ -42,7 +42,7 @@ def indices(channels: int, geometry: tuple, back: bool) -> ndarray:
 def columns(x: ndarray, p: Plan) -> ndarray:
     """x (N, C, *size) -> (N, G, c K, L); for the input's gradient, x (N, O, *out) -> (N, G, o K, S)."""
     flat = x.reshape(len(x), -1)
-    if p.taps > 1 or not columns_of(p).plain:  # kernels may share the input as it is, one row apart
+    if p.taps > 1 or not columns_of(p).plain:  # kernels may use the input itself, one row apart
         if p.back or any(p.padding):
             flat = np.concatenate((flat, np.zeros((len(x), 1), x.dtype)), 1)
         flat = flat.take(indices(x.shape[1], (p.size, p.kernel, p.stride, p.padding, p.dilation, p.out), p.back), 1)
@@ -50,7 +50,7 @@ def columns(x: ndarray, p: Plan) -> ndarray:
 
 
 def suits(p: Plan) -> bool:
-    """Whether the columns, or those of the gradient, have few numbers."""
+    """True if the columns, or the gradient's columns, are small."""
     channels, _ = p.read
     numbers = p.images * p.groups * channels * p.taps * prod(p.made[1])
     plain = p.taps == 1 and columns_of(p).plain

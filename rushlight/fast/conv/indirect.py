@@ -1,9 +1,10 @@
-"""Indirect convolution (implicit GEMM): a product of matrices whose rows are read by a list of offsets, for float32.
+"""Indirect convolution (implicit GEMM): a product of matrices whose rows are read through a list of offsets, for
+float32.
 
-Channels are laid last and images in a frame of zeros, so that what a result reads stands at the result's own base plus
-one list of offsets for all results (geometry.py). A vector register holds channels of a result, and each number of the
-image is multiplied with all of them: any kernel, stride, padding and dilation, in up to three dimensions, and no
-columns are made.
+Channels are innermost and images have a frame of zeros, so that a result reads the positions at its own base plus one
+list of offsets, the same for all results (geometry.py). A vector register holds channels of a result, and each number
+of the image is multiplied with all of them. Any kernel, stride, padding and dilation is supported, in up to three
+dimensions, without columns.
 """
 
 from __future__ import annotations
@@ -25,21 +26,21 @@ from rushlight.kernels.im2col import in_3d
 
 
 class Reads(NamedTuple):
-    """Arrays for the loops: of all targets (geometry.py), one after the other."""
+    """Arrays for the loops: those of all targets (geometry.py), one after the other."""
 
     low: ndarray
     extent: ndarray
-    cuts: ndarray  # where the results of a target begin, for one image
-    bases: ndarray  # of `images` images, and of a few results beyond the last
+    cuts: ndarray  # the start of each target's results, for one image
+    bases: ndarray  # bases for `images` images, plus a few results beyond the last
     places: ndarray
-    ends: ndarray  # where the taps of a target begin, of all channels
+    ends: ndarray  # the start of each target's taps, for all channels
     offsets: ndarray
-    picks: ndarray  # where in the filters the taps stand
+    picks: ndarray  # the positions of the taps in the filters
 
 
 @lru_cache(maxsize=128)
 def reads_of(shapes: tuple, channels: int, broad: int, images: int) -> Reads:
-    """For a source with so many channels and results of `broad`, both last."""
+    """The arrays for this number of source channels and results of `broad` floats, both innermost."""
     size, kernel, *_, out, back = shapes
     frame, made = frame_of(*shapes), prod(size if back else out)
     image, channel = np.arange(images)[:, None], np.arange(channels)[:, None]
@@ -61,14 +62,14 @@ def reads_of(shapes: tuple, channels: int, broad: int, images: int) -> Reads:
 
 
 class Job(NamedTuple):
-    """What a call knows by its plan alone."""
+    """The values of a call that depend on its plan alone."""
 
     reads: Reads
-    images: int  # that are laid out at a time
-    size: ndarray  # of the source, spatial
-    broad: int  # channels made, in whole vectors
-    xs: int  # floats of the workspace of the source
-    ys: int  # and of what is made
+    images: int  # images that are copied at a time
+    size: ndarray  # spatial size of the source
+    broad: int  # channels made, padded to whole vectors
+    xs: int  # floats of the source's workspace
+    ys: int  # and of the result's workspace
 
 
 @lru_cache(maxsize=256)
@@ -88,15 +89,15 @@ def job_of(p: Plan) -> Job:
 
 
 def suits(p: Plan) -> bool:
-    """Whether a result's channels fill at least four fifths of their vectors."""
+    """True if a result's channels fill at least four fifths of their vectors."""
     made, _ = p.made
     return p.groups == 1 and made >= INDIRECT_MIN_CHANNELS and 5 * made >= 4 * whole_vectors(made)
 
 
 def conv(p: Plan, x: ndarray, w: ndarray, bias: ndarray | None = None) -> ndarray:
-    """x (N, C, *size), w (O, C, *kernel), bias (O,) -> (N, O, *out), with channels last in memory where x has.
+    """x (N, C, *size), w (O, C, *kernel), bias (O,) -> (N, O, *out), channels-last in memory if x is.
 
-    Or the input's gradient, of g (N, O, *out) instead of x: (N, C, *size).
+    Or the input's gradient, with g (N, O, *out) instead of x: (N, C, *size).
     """
     from rushlight.fast.conv import indirect_loops as loops
 

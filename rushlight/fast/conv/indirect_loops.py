@@ -1,5 +1,6 @@
 """Compiled loops of indirect convolution (fast/conv/indirect.py), for float32: a vector register holds channels of a
-result, and a block is `height` places of the image times `width` vectors."""
+result, and a block is `height` image positions times `width` vectors.
+"""
 
 from __future__ import annotations
 
@@ -76,7 +77,7 @@ FRAME = """def kernel(x, at, last, given, size, low, extent, xs, to):
                     turn(x, at + near, given, many, within, xs, far, given)
 """
 
-CHUNK = 64  # products summed in registers, then added to the sum so far: bounds rounding
+CHUNK = 64  # products summed in registers, then added to the total: bounds the rounding error
 
 
 def forward(width: int, height: int) -> list[str]:
@@ -129,13 +130,13 @@ def framing() -> Callable:
 
 @cache
 def conv(vectors: int) -> Callable:
-    """The loop `CONV` for results of so many vectors of channels (`kind`)."""
+    """The loop `CONV` for results with `kind` vectors of channels."""
     return calling(CONV.format(products=blocks(forward, "broad", vectors, 12)), frame=framing(), turn=turning())
 
 
 @cache
 def weight_grad(vectors: int) -> Callable:
-    """The loop `WEIGHT_GRAD` for gradients of so many vectors of channels (`kind`)."""
+    """The loop `WEIGHT_GRAD` for gradients with `kind` vectors of channels."""
     height = usual()[1]
     text = WEIGHT_GRAD.format(height=height, chunk=CHUNK, products=blocks(backward, "broad", vectors, 12, height))
     return calling(text, frame=framing(), turn=turning())

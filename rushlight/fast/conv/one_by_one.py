@@ -1,5 +1,5 @@
-"""Convolution of one tap and stride 1: each image is a product of matrices, of float32 by loops where these are the
-faster (kernels/matmul.py), and the bias is added while the image is in the cache.
+"""Convolution of one tap and stride 1: each image is a matrix product, in float32 by loops if these are faster
+(kernels/matmul.py), and the bias is added while the image is in the cache.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def product_each(p: Plan, w: ndarray, x: ndarray, bias: ndarray | None = None) -
 
 
 def suits(p: Plan) -> bool:
-    """Whether the convolution has one tap, stride 1 and one group, and an image is large enough for a product."""
+    """True for one tap, stride 1 and one group, with an image large enough for a product."""
     return (
         p.dtype == np.float32
         and p.groups == p.taps == 1

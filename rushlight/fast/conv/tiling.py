@@ -1,4 +1,4 @@
-"""What the compiled ways of convolution share: workspaces, results, and weight gradients summed in a fixed order."""
+"""Code shared by the compiled ways of convolution: workspaces, results, and weight gradients summed in a fixed order."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ import numpy as np
 from numpy import ndarray
 
 FLOAT = np.dtype(np.float32)
-MAX_KEPT_FLOATS = 1 << 22  # of the largest workspace that is kept for the next call
-LINE_BYTES = 64  # of a cache line
+MAX_KEPT_FLOATS = 1 << 22  # floats of the largest workspace that is kept for the next call
+LINE_BYTES = 64  # floats of a cache line
 
 
 class Inexact(ArithmeticError):
-    """A way has met numbers with which its result would be inexact; the next way that suits takes over."""
+    """The way would be inexact for these numbers; the next way that suits takes over."""
 
 
 class Workspaces(local):
-    """Each thread's workspaces, kept from call to call: to map fresh pages takes as long as to fill them."""
+    """Each thread's workspaces, kept between calls: mapping fresh pages takes as long as filling them."""
 
     def __init__(self) -> None:
         self.kept: dict[str, ndarray] = {}
 
     def take(self, name: str, floats: int) -> ndarray:
-        """At least `floats` numbers and a vector of 16 more, of any content, from a cache line on."""
+        """Uninitialized memory for at least `floats` numbers plus a vector of 16, aligned to a cache line."""
         space = self.kept.get(name)
         if space is None or len(space) < floats + 16:
             fresh = np.zeros(floats + 32, FLOAT)
@@ -61,7 +61,7 @@ def contiguous(a: ndarray) -> ndarray:
 
 
 def padded_bias(bias: ndarray | None, floats: int) -> ndarray:
-    """The bias with zeros behind it; zeros alone for None."""
+    """The bias padded with zeros; only zeros for None."""
     padded = np.zeros(floats, FLOAT)
     if bias is not None:
         padded[: len(bias)] = bias
@@ -69,19 +69,18 @@ def padded_bias(bias: ndarray | None, floats: int) -> ndarray:
 
 
 def for_images(part: Callable, images: int, step: int, least: int | None = None) -> None:
-    """part(first, end, images at a time) on all cores; see `compile.parallel.parallel_for`."""
+    """part(first, end, images at a time) on all cores; see `parallel_for` in loops/parallel.py."""
     from rushlight.loops.parallel import parallel_for
 
     parallel_for(part, images, step, least)
 
 
 def sum_over_images(start: Callable, floats: int, images: int, step: int, each: int | None = None) -> ndarray:
-    """The sum over all images of what add(total, first, end, at a time) adds to zeros; each core's add is made by
-    start().
+    """The sum over all images of add(total, first, end, at a time), where each total starts from zeros and each core's
+    `add` is made by start().
 
-    Each core's images are a part of their own, or each `each` of them where that is given; a core does at least `step`
-    images. The totals of the parts are added up in the order of the images, so that the result is the same whichever
-    part ends first.
+    Each core's images are one part, or parts of `each` images if that is given; a core gets at least `step` images. The
+    totals of the parts are added up in image order, so the result does not depend on the order in which parts finish.
     """
     totals: dict[int, ndarray] = {}
 

@@ -1,8 +1,8 @@
-"""Convolution with the columns of all images in one product: for few places and large filters, as in a net's last
-layers.
+"""Convolution with the columns of all images in one product: for few positions and large filters, as in a network's
+last layers.
 
-The columns of all images stand side by side, (C K, N L), so that the filters, which no cache holds, are read once and
-not for each image. With NumPy alone, for one group and any dtype.
+The columns of all images are adjacent, (C K, N L), so that the filters, which exceed every cache, are read once instead
+of once per image. With NumPy alone, for one group and any dtype.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def rows(g: ndarray, p: Plan) -> ndarray:
 
 
 def suits(p: Plan) -> bool:
-    """Whether the filters are many and the results of all images few, or each image has one result."""
+    """True if the filters are large and the results of all images few, or if each image has one result."""
     results = p.images * prod(p.out)
     if p.groups > 1:
         return False

@@ -1,14 +1,14 @@
 """Convolution with kernels of 3 x 3 by Winograd's F(2 x 2, 3 x 3), for float32.
 
-Four results that stand together are made of 4 x 4 numbers of the source with 16 products instead of 36,
+Four adjacent results are made from 4 x 4 numbers of the source with 16 products instead of 36,
 
     y = A^T [(G w G^T) * (B^T d B)] A,
 
-A. Lavin and S. Gray, *Fast algorithms for convolutional neural networks*, 2016. Sums over channels are added up before
-the last step, so that the work is 16 products of matrices. The weight's gradient is the same bilinear form, transposed:
-G^T [(A g A^T) * (B^T d B)] G, added up over tiles. It is as exact as sums of nine products are (2e-7 off, torch 2e-7)
-unless numbers that stand beside each other differ much in size: a number far above the mean of its images, and what is
-not finite, are Inexact.
+A. Lavin and S. Gray, *Fast algorithms for convolutional neural networks*, 2016. Sums over channels are computed before
+the last step, so that the work is 16 matrix products. The weight's gradient is the same bilinear form, transposed: G^T
+[(A g A^T) * (B^T d B)] G, added up over tiles. The result is as accurate as sums of nine products (errors of 2e-7, as
+in torch) unless neighbouring numbers differ much in magnitude: numbers far above the mean of their image, and
+infinities and nan, are Inexact.
 """
 
 from __future__ import annotations
@@ -50,13 +50,13 @@ GT = np.array([[1, 0.5, 0.5, 0], [0, 0.5, -0.5, 0], [0, 0.5, 0.5, 1]], FLOAT)
 
 
 def tiles_of(size: Ints) -> int:
-    """Tiles of 2 x 2 in an image of this size."""
+    """The number of 2 x 2 tiles in an image of this size."""
     return prod([-(-n // 2) for n in size])
 
 
 @lru_cache(maxsize=64)
 def tile_sources(size: Ints, out: Ints, padding: Ints, images: int, width: int) -> ndarray:
-    """For each tile of so many images, where in the workspace its 4 x 4 numbers begin."""
+    """For each tile of all images, the start of its 4 x 4 numbers in the workspace."""
     return tile_table(
         size, tuple([np.arange(-p, n - p, 2)[:, None] + np.arange(4) for n, p in zip(out, padding)]), images, width
     )
@@ -64,13 +64,13 @@ def tile_sources(size: Ints, out: Ints, padding: Ints, images: int, width: int) 
 
 @lru_cache(maxsize=64)
 def tile_results(out: Ints, images: int, width: int) -> ndarray:
-    """For each tile where its 2 x 2 results begin."""
+    """For each tile, the start of its 2 x 2 results."""
     return tile_table(out, tuple([np.arange(0, n, 2)[:, None] + np.arange(2) for n in out]), images, width)
 
 
 def tile_table(size: Ints, at: tuple, images: int, width: int) -> ndarray:
-    """Offsets of rows at[0] (tiles, r) times columns at[1] (tiles, c) in images of this size. Places beside an image
-    get the offset of the last place in the workspace, which is zero.
+    """Offsets of rows at[0] (tiles, r) times columns at[1] (tiles, c) in images of this size. Positions outside an
+    image get the offset of the workspace's last position, which is zero.
     """
     (high, broad), (rows, columns) = size, at
     rows, columns = rows[:, None, :, None], columns[None, :, None, :]
@@ -81,12 +81,12 @@ def tile_table(size: Ints, at: tuple, images: int, width: int) -> ndarray:
 
 
 class Job(NamedTuple):
-    """What a call knows by its plan alone."""
+    """The values of a call that depend on its plan alone."""
 
-    images: int  # that are laid out at a time
+    images: int  # images that are copied at a time
     block: int  # tiles that are multiplied at a time
     tiles: int  # of an image
-    deep: int  # channels read, and channels made, in whole vectors
+    deep: int  # channels read, and channels made, padded to whole vectors
     broad: int
     sources: ndarray  # see `tile_sources`
     results: ndarray  # see `tile_results`
@@ -120,12 +120,14 @@ def job_of(p: Plan) -> Job:
 
 
 def transformed_floats(tiles: int, width: int) -> int:
-    """16 planes of transformed tiles, 16 tiles and a vector apart, so that planes do not share lines of the cache."""
+    """The size of 16 planes of transformed tiles, each padded by 16 tiles and a vector, so that planes do not map to
+    the same cache sets.
+    """
     return 16 * ((tiles + 16) * width + lanes())
 
 
 def transformed_filters(w: ndarray, p: Plan, j: Job) -> ndarray:
-    """G w G^T of filters w, as the loops read them; for the input's gradient of the kernel turned around."""
+    """G w G^T of filters w, in the loops' layout; for the input's gradient with the kernel reversed."""
     from rushlight.fast.conv import winograd_loops as loops
 
     read, _ = p.read
@@ -135,14 +137,14 @@ def transformed_filters(w: ndarray, p: Plan, j: Job) -> ndarray:
 
 
 def clear(space: ndarray, width: int, channels: int) -> None:
-    """Zeros at the last place, and in the lanes without a channel."""
+    """Set the last position, and the lanes without a channel, to zero."""
     space[-width:] = 0
     if channels < width:
         space[:-width] = 0
 
 
 def suits(p: Plan) -> bool:
-    """Whether it is of 3 x 3 and stride 1, with enough tiles, and does little more than half of the products."""
+    """True for 3 x 3 and stride 1, with enough tiles to need little more than half of the products."""
     if p.kernel != (3, 3) or p.groups != 1 or p.stride != (1, 1) or p.dilation != (1, 1):
         return False
     pairs, tiles = p.channels * p.filters, tiles_of(p.out)
@@ -153,9 +155,9 @@ def suits(p: Plan) -> bool:
 
 
 def conv(p: Plan, x: ndarray, w: ndarray, bias: ndarray | None = None) -> ndarray:
-    """x (N, C, H, W), w (O, C, 3, 3), bias (O,) -> (N, O, *out), with channels last in memory where x has.
+    """x (N, C, H, W), w (O, C, 3, 3), bias (O,) -> (N, O, *out), channels-last in memory if x is.
 
-    Or the input's gradient, of g (N, O, *out) instead of x: (N, C, *size).
+    Or the input's gradient, with g (N, O, *out) instead of x: (N, C, *size).
     """
     from rushlight.fast.conv import winograd_loops as loops
 
@@ -199,7 +201,7 @@ def conv(p: Plan, x: ndarray, w: ndarray, bias: ndarray | None = None) -> ndarra
 
 
 def conv_weight_grad(p: Plan, g: ndarray, x: ndarray) -> ndarray:
-    """(O, C, 3, 3)."""
+    """The weight's gradient (O, C, 3, 3)."""
     from rushlight.fast.conv import winograd_loops as loops
 
     j, height, loop = job_of(p), usual()[1], loops.weight_grad(kind(whole_vectors(p.channels)))

@@ -1,6 +1,6 @@
 """Compiled loops of Winograd's convolution (fast/conv/winograd.py), for float32: a vector register holds channels.
 
-Tiles are the rows of sixteen products of matrices, whose blocks are made in registers (channels_last.py).
+Tiles are the rows of sixteen matrix products, whose blocks are computed in registers (channels_last.py).
 """
 
 from __future__ import annotations
@@ -137,8 +137,8 @@ TRANSFORM = """def kernel(filters, half, begin, along, read, broad, out):
 {lines}
 """
 
-CHANNELS = 64  # summed in registers, then added to the sum so far: as exact as torch
-MAX_OVER_MEAN = 256  # absolute value over the mean: the rounding of a larger one is seen in its tile
+CHANNELS = 64  # products summed in registers, then added to the total: as accurate as torch
+MAX_OVER_MEAN = 256  # limit of absolute value over mean: above it, rounding errors show in the whole tile
 
 
 def lines_of(kind: str) -> list[str]:
@@ -199,7 +199,7 @@ def laying() -> Callable:
 
 @cache
 def through(kind: str) -> Callable:
-    """The loop that goes from one room to another: `expand`, `stretch` or `contract`."""
+    """The loop that moves tiles from one workspace to another: `expand`, `stretch` or `contract`."""
     text, table, count = {
         "expand": (EXPAND, "sources", 16),
         "stretch": (STRETCH, "targets", 4),
@@ -250,7 +250,7 @@ def backward(width: int, height: int) -> list[str]:
 
 @cache
 def conv(vectors: int) -> Callable:
-    """The loop `CONV` for so many vectors of filters (`kind`)."""
+    """The loop `CONV` for `kind` vectors of filters."""
     return calling(
         CONV.format(lanes=lanes(), products=blocks(forward, "broad", vectors, 16)),
         laid=laying(),
@@ -262,7 +262,7 @@ def conv(vectors: int) -> Callable:
 
 @cache
 def weight_grad(vectors: int) -> Callable:
-    """The loop `WEIGHT_GRAD` for so many vectors of channels (`kind`)."""
+    """The loop `WEIGHT_GRAD` for `kind` vectors of channels."""
     height = usual()[1]
     products = blocks(backward, "deep", vectors, 16, height)
     return calling(
