@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 from rushlight.base.dependencies import has_numba
 from rushlight.base.errors import warn
 
-# loaded on first use: the loops for large arrays import this package, and need neither
+# imported on first use, since the loops for large arrays import this package and need neither
 if TYPE_CHECKING:
     from rushlight.compile.report import Explanation
     from rushlight.compile.run.compiled_function import CannotCompile, Compiled
@@ -120,8 +120,8 @@ def source(f: Any, *, full: bool = False) -> str:
     """The newest program of a compiled function, as Python text. RuntimeError with the reason if there is no program.
 
     By default a page for reading: parameters have their names in the model, values the names of your variables, loops
-    the names of what they compute, and your lines stand over the statements. `full=True`: the text that runs, as a
-    module that needs only NumPy; its function `call` takes the arrays.
+    the names of the ops that they compute, and your lines appear above the statements. `full=True`: the text that runs,
+    as a module that needs only NumPy; its function `call` takes the arrays.
 
     >>> import rushlight as torch
     >>> def area(width, height):

@@ -16,7 +16,7 @@ STANCES = ("default", "eager_then_compile", "force_eager", "eager_on_recompile",
 
 
 def disable(fn: Callable | None = None, recursive: bool = True, *, reason: str | None = None) -> Any:
-    """A function that is not compiled: it runs eagerly, whatever calls it. Function and decorator.
+    """A function that is not compiled: it runs eagerly, even when a compiled function calls it. Function and decorator.
 
     >>> @rushlight.compiler.disable
     ... def noisy(x):
@@ -62,7 +62,7 @@ class set_stance:
         take(self.before)
 
     def __call__(self, fn: Callable) -> Callable:
-        take(self.before)  # it was made in order to decorate
+        take(self.before)  # it was created as a decorator
 
         @wraps(fn)
         def called(*args: Any, **kwargs: Any) -> Any:
@@ -81,7 +81,7 @@ def take(stance: str) -> None:
 
 
 def is_compiling() -> bool:
-    """True while the running code is being watched in order to be compiled.
+    """True while a tracer records the running code for compilation.
 
     >>> rushlight.compiler.is_compiling()
     False
@@ -93,7 +93,7 @@ is_dynamo_compiling = is_compiling
 
 
 def is_exporting() -> bool:
-    """False: `export` runs the model as any other call does.
+    """False: `export` calls the model in the ordinary way.
 
     >>> rushlight.compiler.is_exporting()
     False
@@ -130,7 +130,7 @@ def list_backends(exclude_tags: Any = ()) -> list[str]:
 
 
 def reset() -> None:
-    """Forget all programs: every compiled function is watched anew.
+    """Forget all programs: every compiled function is traced again.
 
     >>> f = rushlight.compile(lambda x: x + 1)
     >>> _ = f(rushlight.ones(2)), f(rushlight.ones(2))

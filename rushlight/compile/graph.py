@@ -16,18 +16,19 @@ Line = tuple[CodeType, int] | None  # a user's statement: code object and instru
 
 
 class Origin(NamedTuple):
-    """What a step belongs to, for a reader. `name`: `linear`, `cross_entropy`, `adamw`, `linear_backward`. `line`: of a
-    step of backward, the user's statement that it is the backward of."""
+    """The part of the user's program that a step belongs to, for names and comments. `name`: `linear`, `cross_entropy`,
+    `adamw`, `linear_backward`. `line`: for a step of backward, the user's statement whose gradient it computes.
+    """
 
     name: str
     line: Line = None
 
 
 class Value:
-    """An array that a call makes, or that comes from outside the program.
+    """An array made by a call, or from outside the program.
 
     `kind`: "call", "input" (read at each run) or "constant". `_array`: the elements in the traced run; for "call" only
-    shape, dtype and layout matter. `source`: where an input comes from. `traced`: the number of the equal value in the
+    shape, dtype and layout matter. `source`: the source of an input. `traced`: the number of the equal value in the
     traced run; 0 if there is none.
     """
 
@@ -50,8 +51,8 @@ class Call:
     check.
 
     `late`: it belongs to the backward that the caller may run later; `shares`: (number of a result, number of a value
-    among the arguments) whose memory the result shows. `origin`: what the call belongs to; None where a pass has made
-    it."""
+    among the arguments) whose memory the result shows. `origin`: see Origin; None if a pass has made the call.
+    """
 
     __slots__ = ("args", "late", "line", "op", "origin", "outs", "shares")
 
@@ -136,7 +137,7 @@ class Graph:
         self.steps, self.inputs, self.results, self.grads, self.wrt = [], [], [], [], []
 
     def users(self) -> dict[Value, list[Call | Store]]:
-        """Who reads each value."""
+        """The steps that read each value."""
         found: dict[Value, list[Call | Store]] = {}
         for step in self.steps:
             for v in set(values_in(step.args)):
@@ -167,7 +168,7 @@ def replaced(args: Any, by: dict[Value, Value]) -> Any:
 
 
 def substitute(graph: Graph, by: dict[Value, Value]) -> None:
-    """Read other values instead of some, everywhere."""
+    """Replace some values by others, everywhere in the graph."""
     if not by:
         return
     for old in by:  # chains: a -> b, b -> c
@@ -193,12 +194,12 @@ def used(graph: Graph) -> set[Value]:
 
 
 def is_random(step: Call | Store) -> bool:
-    """Whether a step draws from the generator: it must run once, in its turn."""
+    """Whether a step draws from the generator: it must run exactly once, in order."""
     return step.entry is not None and "random" in step.entry.options
 
 
 def is_view(step: Call | Store) -> bool:
-    """Whether a step is another look at the memory of its argument."""
+    """Whether a step is a view of its argument."""
     return step.entry is not None and step.entry.is_view
 
 

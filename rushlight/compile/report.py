@@ -51,7 +51,7 @@ class Parts(NamedTuple):
 
 
 class Break(NamedTuple):
-    """A graph break: something that no program can do, and the user's line."""
+    """A graph break: an operation that no program supports, and the user's line."""
 
     reason: str
     where: str
@@ -155,7 +155,7 @@ class Explanation:
     """The result of compiling a function: its programs and its graph breaks."""
 
     breaks: list[Break]
-    why: str  # why the whole is not one program; "" if it is
+    why: str  # the reason why the function is not one program; "" if it is
     steps: int  # the number of ops of the traced run
     programs: list[Any] = field(default_factory=list)
 

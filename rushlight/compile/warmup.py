@@ -1,9 +1,10 @@
 """Compile in advance the loops that eager ops compile on first use: `rushlight warmup`.
 
 The loops of frequent ops on large arrays (fast/elementwise.py, fast/softmax_norm.py), of recurrent layers
-(fast/recurrent_loops.py), of convolution (fast/conv), of attention (fast/attention_loops.py), of products of matrices
+(fast/recurrent_loops.py), of convolution (fast/conv), of attention (fast/attention_loops.py), of matrix products
 (fast/matmul_loops.py), of optimizers, and of random numbers, in float32. They are kept in the cache folder
-(loops/cache.py), so it is done once for a version of rushlight, Numba and Python."""
+(loops/cache.py), so each version of rushlight, Numba and Python needs it once.
+"""
 
 from __future__ import annotations
 
@@ -53,13 +54,13 @@ EACH, ONE, CONDITION = ("f4", "each"), ("f4", "one"), ("b1", "each")
 
 
 def warmup(say: Callable[[str, float], None] | None = None, names: list[str] | None = None) -> int:
-    """Compile all loops; of the elementwise ops only those in `names`. Returns the number of loops. ImportError without
-    Numba.
+    """Compile all loops, or the loops of only those elementwise ops in `names`. Returns the number of loops.
+    ImportError without Numba.
 
-    `say(name, seconds)` is called after each.
+    `say(name, seconds)` is called after each loop.
     """
     backend()
-    wait.told, count = True, 0  # no notice of slow compilation: the user started it
+    wait.told, count = True, 0  # no message about slow compilation: the user started it
     for name, build in chain(
         elementwise(FREQUENT if names is None else names),
         rows(),
@@ -101,7 +102,7 @@ def kinds_of(op: Op) -> Iterator[tuple[str, tuple]]:
 
 
 def rows() -> Iterator[tuple[str, Callable[[], object]]]:
-    """The loops over rows: called for arrays of a few numbers."""
+    """The loops over rows, called with small arrays."""
     x, z = np.ones((2, 8), np.float32), np.ones((1, 2, 16), np.float32)
     for module in (softmax_norm, reductions):
         for (name, of), arguments in module.examples().items():
@@ -127,7 +128,7 @@ def run_example(run: Callable, op: Op, of: str, arguments: Callable[[], tuple]) 
 
 
 def recurrent() -> Iterator[tuple[str, Callable[[], object]]]:
-    """The loops of a step of each kind of cell, forward and back."""
+    """The loops of one step of each kind of cell, forward and backward."""
     for name, cell, gates in (
         ("LSTM", recurrent_loops.LSTM, 4),
         ("GRU", recurrent_loops.GRU, 3),
@@ -139,8 +140,9 @@ def recurrent() -> Iterator[tuple[str, Callable[[], object]]]:
 
 
 def convolutions() -> Iterator[tuple[str, Callable[[], object]]]:
-    """The loops of convolution: direct, of 1 to 8 filters; winograd and indirect, of 16 to 64; batch-innermost; of
-    pools."""
+    """The loops of convolution: direct, with 1 to 8 filters; winograd and indirect, with 16 to 64; batch-innermost; and
+    the loops of pooling.
+    """
     for filters in (8, 6, 4, 2, 1):
         yield (f"convolution of {filters} filters", convolution(direct, (1, 1, 4, 4), (filters, 1, 3, 3), "conv"))
     for filters in (4, 3, 2, 1):
@@ -181,7 +183,7 @@ def convolution(way: Any, x_shape: tuple, w_shape: tuple, *ops: str) -> Callable
 
 
 def attention() -> Iterator[tuple[str, Callable[[], object]]]:
-    """The loops of attention, forward and back."""
+    """The loops of attention, forward and backward."""
     x, lse = np.ones((1, 1, 8, 8), np.float32), np.ones((1, 1, 8), np.float32)
     for name, more in (("forward", ()), ("back", (x, *np.empty((3, *x.shape), np.float32)))):
         arrays = (x, x, x, None, np.empty_like(x), lse, *more)
@@ -195,7 +197,7 @@ def products() -> Iterator[tuple[str, Callable[[], object]]]:
 
 
 def optimizers() -> Iterator[tuple[str, Callable[[], object]]]:
-    """The loops of optimizers with their default settings, and of frequent others."""
+    """The loops of optimizers with their default settings, and with other common settings."""
     for name, many in OPTIMIZERS.items():
         for settings in many:
             p = tensor([1.0], requires_grad=True)
@@ -205,7 +207,7 @@ def optimizers() -> Iterator[tuple[str, Callable[[], object]]]:
 
 
 def random_numbers() -> Iterator[tuple[str, Callable[[], object]]]:
-    """The loops under `rand`, `randn`, initial values and dropout."""
+    """The loops used by `rand`, `randn`, initial values and dropout."""
     from rushlight.random import loops  # needs Numba
 
     words, out, one = np.zeros(624, np.uint32), np.empty(64, np.float32), np.float32(1)

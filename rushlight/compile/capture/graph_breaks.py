@@ -7,8 +7,9 @@
         losses.append(loss.item())
         optimizer.step()
 
-The traced run reports the graph breaks by their places in the file. All statements keep the order and the variables of
-the user's function."""
+The traced run reports the positions of graph breaks in the file. All statements keep the order and the variables of the
+user's function.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +28,7 @@ from rushlight.compile.guards.guard_set import owned
 
 # the frames at a graph break, innermost first: (code, instruction)
 Stop = tuple[tuple[CodeType, int], ...]
-# Syntax that stays Python.
+# Syntax that is not compiled.
 PYTHON_SYNTAX = (
     ast.Return,
     ast.Yield,
@@ -50,7 +51,7 @@ PYTHON_SYNTAX = (
     *(getattr(ast, name) for name in ("TryStar", "TypeAlias") if hasattr(ast, name)),
 )
 LEAVING = ast.Break, ast.Continue
-# Names that stay Python: they read the frame, or have side effects.
+# Names that are not compiled: they read the frame, or have side effects.
 PYTHON_NAMES = {
     "super",
     "locals",
@@ -66,12 +67,12 @@ PYTHON_NAMES = {
     "id",
     "breakpoint",
 }
-BUILTINS = {*dir(builtins)}  # a piece with calls of builtins only is not worth a program
+BUILTINS = {*dir(builtins)}  # a piece that calls only builtins is not worth a program
 LIST_METHODS = {"append", "extend", "insert", "appendleft", "popleft"}  # methods that change a list
-# methods that change a tensor's state, which no program can do
+# methods that change a tensor's state, which no program supports
 STATE_METHODS = {"requires_grad_", "retain_grad", "register_hook", "register_post_accumulate_grad_hook"}
-OF_TENSORS = {"grad", "data", "requires_grad"}  # attributes that may be assigned in a program
-MAX_DEPTH = 8  # of pieces inside pieces
+OF_TENSORS = {"grad", "data", "requires_grad"}  # attributes that a program may assign
+MAX_DEPTH = 8  # maximum depth of pieces inside pieces
 NUMBERS = {"item", "tolist", "numpy"}  # methods that return Python numbers or arrays
 
 
@@ -202,7 +203,7 @@ class Pieces:
         return made if instance is None else MethodType(made, instance)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        found = home(self.whole)  # a module may have got hooks or another forward since
+        found = home(self.whole)  # a module may have new hooks or another forward
         if found is None or found[0] is not self.original:
             return self.whole(*args, **kwargs)
         assert self.function is not None
@@ -242,7 +243,7 @@ class Around:
             if isinstance(n, ast.Name)
         } & self.variables
         self.reads = reads_in(tree.body)
-        # variables that hold another Python number in each call
+        # variables whose Python number differs in each call
         self.changing = {*counters, *(shared & written(*tree.body))}
         self.attributes: set[str] = set()  # attributes that are assigned
         self.find_changing()
@@ -252,7 +253,7 @@ class Around:
     # -- variables that change from call to call ---------------------------------------------------
 
     def find_changing(self) -> None:
-        """Find the variables that hold another Python number in each call, and the attributes that are assigned."""
+        """Find the variables whose Python number differs in each call, and the attributes that are assigned."""
         for n in ast.walk(self.tree):
             if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Store):
                 self.attributes |= {n.attr} - OF_TENSORS
@@ -296,7 +297,7 @@ class Around:
             isinstance(x, ast.expr) and self.number(x) for x in ast.walk(e) if x is not e
         )
 
-    # -- statements that a program can do ----------------------------------------------------------
+    # -- statements that a program supports ---------------------------------------------------------
 
     def broken(self, node: Any) -> bool:
         return any(p.inside(node) for p in (*self.own, *self.called, *self.moved))
@@ -314,7 +315,7 @@ class Around:
         return not any(map(self.stays_python, nodes))
 
     def stays_python(self, n: ast.AST) -> bool:
-        """Whether a node of a syntax tree cannot be part of a piece, whatever is around it."""
+        """Whether a node of a syntax tree cannot be part of a piece in any context."""
         if isinstance(n, ast.Name):
             # an inner function reads a captured variable itself
             captured = isinstance(n.ctx, ast.Store) and n.id in self.captured

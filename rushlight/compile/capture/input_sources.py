@@ -1,4 +1,4 @@
-"""Sources: where a program finds its input arrays: arguments, tensors that the function reaches, gradients."""
+"""Sources of a program's input arrays: arguments, tensors that the function reaches, gradients."""
 
 from __future__ import annotations
 

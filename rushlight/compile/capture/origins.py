@@ -27,7 +27,7 @@ class Origins:
         self.made: dict[int, tuple[str, Line]] = {}
 
     def of(self, op: Any, outs: Sequence[Tensor], line: Line) -> Origin:
-        """The origin of an op that has run just now with these results."""
+        """The origin of an op that has just run with these results."""
         found = self.calling(op)
         for t in outs:
             if t._node is not None and not found.line:
@@ -61,12 +61,12 @@ class Origins:
 
 
 def is_functional(code: CodeType) -> bool:
-    """Whether it is the code of a function of nn.functional."""
+    """Whether the code belongs to a function of nn.functional."""
     # vars: a missing attribute of the module would raise an error, at a hundred times the cost
     function = vars(functional).get(code.co_name)
     return callable(function) and getattr(unwrap(function), "__code__", None) is code
 
 
 def owner(node: Node) -> Node:
-    """The node of the op; of one of several results, the op's node."""
+    """The node of the op that made a tensor; for one of several results, the op's node."""
     return node.source()[0] if isinstance(node, Output) else node

@@ -32,11 +32,11 @@ class Replay:
         self.written = {keyed(s.target.source): s.value for s in graph.steps if isinstance(s, Store)}
         self.halves = any(of_half(v.dtype) for s in graph.steps for v in s.outs)
         self.drew: dict[int, np.ndarray] = {}  # number of a value of random numbers -> array
-        # values that a program saves for backward and the traced run did not have: index -> function of the noise
+        # values that a program saves for backward but the traced run did not have: index -> function of the noise
         self.unsure: dict[int, Callable[[Noise], np.ndarray]] = {}
         self.noise: Noise | None = None
         self.known: dict[Any, np.ndarray] = {}  # number of a value, or an input -> array
-        self.left: Counter = Counter()  # number of a value -> how often it will still be read
+        self.left: Counter = Counter()  # number of a value -> remaining number of reads
 
     def begin(self, arrays: Iterable[np.ndarray], asked: Counter) -> None:
         """Start with these arrays as inputs. `asked`: how often the caller will read each value."""

@@ -54,7 +54,7 @@ class Draws:
 
     @property
     def mixed(self) -> str:
-        """Why the numbers of this thread cannot be repeated; "" if they can."""
+        """The reason why the numbers of this thread cannot be repeated; "" if they can."""
         return "draws random numbers while other threads do" if self.own and len(self.threads) > 1 else ""
 
     @contextmanager

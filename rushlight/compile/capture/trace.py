@@ -36,7 +36,7 @@ ADDRESS_SPACE = mmap(-1, 1 << 20)
 
 
 class CannotCompile(Exception):
-    """A run cannot be turned into a program; the message names the reason and the user's line."""
+    """A run that cannot be turned into a program; the message gives the reason and the user's line."""
 
 
 class Entry(Node):
@@ -61,12 +61,14 @@ class Tracer(Watcher):
 
     Arrays are identified by `id`, since `detach()` and saved tensors make new tensors on the same array. `cells` maps
     the id of an array to the `Value` that the array holds now. Values are immutable: a write gives the array another
-    value. The tracer keeps no arrays alive: of a value that an op made it keeps shape, dtype and layout only."""
+    value. The tracer keeps no arrays alive: for a value made by an op it stores only shape, dtype and layout.
+    """
 
     records = True  # backward runs as ops
 
     def __init__(self, known: dict[int, Any], apart: frozenset = frozenset()):
-        """`known`: id of an array that existed before the run -> (array, its source: where the next run finds it).
+        """`known`: id of an array that existed before the run -> (array, its source: the place where the next run finds
+        the array).
 
         `apart`: code objects of functions that must not run, because compile/guards/guard_set.py has not recorded what
         they read."""
@@ -76,7 +78,7 @@ class Tracer(Watcher):
         self.inputs: list[Value] = []
         # id of a known array that was read or written -> its input value
         self.external: dict[int, Value] = {}
-        self.fresh: list[Value] = []  # values that no op made: constants, if two runs have the same
+        self.fresh: list[Value] = []  # values without an op: constants, if two runs have the same values
         # id of a view's array -> the array that owns the memory
         self.owner: dict[int, np.ndarray] = {}
         self.born: dict[int, int] = {}  # id of a view's array -> len(steps) when the view was made
@@ -132,12 +134,12 @@ class Tracer(Watcher):
         if op is dropout_mask.op:  # dropout draws in memory order: pass an array of the same layout
             return op.name, (layout_of(args[0]._array), *values[1:]), arrays
         if op is overwrite.op and values[1].dtype == made[0].dtype:
-            # of the overwritten tensor only the shape matters
+            # only the shape of the overwritten tensor matters
             return "clone", (self.spread(values[1], made[0]),), arrays[1:]
         return op.name, values, arrays
 
     def keep_owner(self, array: np.ndarray, outs: Iterable[Tensor]) -> None:
-        """Write down for views of an array whose memory they show, and since which step."""
+        """Record that these arrays are views of an array's memory, and the current step."""
         for t in outs:
             if np.may_share_memory(t._array, array):
                 self.owner[id(t._array)] = self.owner.get(id(array), array)
@@ -191,7 +193,9 @@ class Tracer(Watcher):
         self.replaced_data.append((tensor, where(line()), tuple(frames())))
 
     def left(self, tensors: list[Tensor]) -> str:
-        """Why a run that replaced the memory of these tensors cannot be a program. Adds the statements to `stops`."""
+        """The reason why a run that replaced the memory of these tensors cannot be a program. Adds the statements to
+        `stops`.
+        """
         found = [(place, stop) for t, place, stop in self.replaced_data if any(t is other for other in tensors)]
         self.stops += [stop for _, stop in found]
         return "gives a tensor that it has not made other memory" + (f", at {found[0][0]}" if found else "")
@@ -345,7 +349,7 @@ class Tracer(Watcher):
         self.inputs.append(v)
 
     def graph(self, results: list[Value], grads: list[tuple[Tensor, Value | None]]) -> Graph:
-        """The recorded run as a graph; of several writes into one input only the last is kept."""
+        """The recorded run as a graph; if an input is written several times, only the last write is kept."""
         last: dict[Value, int] = {s.target: i for i, s in enumerate(self.steps) if isinstance(s, Store)}
         steps = [s for i, s in enumerate(self.steps) if not isinstance(s, Store) or last[s.target] == i]
         number = count(1)
@@ -424,7 +428,7 @@ def shaping(op: Any, args: tuple) -> list[Tensor]:
 def with_zeros(a: Any) -> Any:
     """An argument, or a list of arguments, with each tensor replaced by an array of zeros."""
     if isinstance(a, Tensor):
-        return np.zeros_like(a._array)  # of the same layout, on which `view` depends
+        return np.zeros_like(a._array)  # of the same layout, since `view` depends on it
     return [with_zeros(x) for x in a] if type(a) in (list, tuple) else a
 
 
@@ -469,7 +473,7 @@ def frames() -> Iterator[tuple[CodeType, int]]:
 
 
 def traced(function: Callable, args: tuple, kwargs: dict, tracer: Tracer) -> Any:
-    """Call the function while the tracer watches; returns its result."""
+    """Call the function while the tracer records; returns its result."""
     before, output = mode(), sys.stdout
     token = current.set(before.but(watch=tracer))
     sys.stdout = watched = output and WatchedStdout(output, tracer)

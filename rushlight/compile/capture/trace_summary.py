@@ -32,7 +32,7 @@ from rushlight.core.mode import within
 from rushlight.core.node import Node
 from rushlight.core.tensor import Tensor, from_array
 
-# Steps after which NumPy gives up on the question; its type stub knows only 0 and -1.
+# steps after which NumPy stops searching; its type stub allows only 0 and -1
 MAX_WORK: Any = 10_000
 
 
@@ -70,7 +70,7 @@ def entered(flat: list[Tensor]) -> Iterator[Callable[[], None]]:
         for t, entry, origin, unwritten in begun:
             entry.edges = (origin,)
             t._node = origin if t._node is entry else t._node
-            # the first write was in the run: its log belongs to the node, too
+            # the run contains the first write, so its log belongs to the node, too
             if unwritten and t._writes is not None:
                 origin._writes = t._writes
 
@@ -87,7 +87,7 @@ class Outline:
         # Whether the function now reaches tensors that the run has made: the state of an optimizer in its first step. A
         # program would not put its own tensors there.
         self.leaves_tensors = bool(after.tensors.keys() - before.tensors.keys() - {id(t) for _, _, t in left})
-        # arguments also reached otherwise
+        # arguments that the function also reaches in another way
         self.reached = {i: t for i, t in enumerate(flat) if id(t) in before.tensors}
         self.values: list[Value] = []
         # the numbers of the results from which the caller may run backward
@@ -174,7 +174,7 @@ class Outline:
         self.graph, self.values, self.numbers, self.expected = Graph(), [], [], Expected([], [], [], [])
 
     def unsteady(self, last: Outline) -> str | None:
-        """Why this run and the last one are not the same program; None if they are the same."""
+        """The reason why two runs differ, or None."""
         if self.moved:
             return f"changes Python state: {self.moved}"
         if self.form != last.form:
@@ -182,7 +182,7 @@ class Outline:
         changed = frozenset((id(group), name) for group, name, *_ in changed_settings(last.before, self.before))
         others = last.before.difference(self.before, changed)
         if not others:
-            # also settings that no number depends on: Rprop reads lr in its first step only
+            # also settings that do not affect a number: Rprop reads lr in its first step only
             self.free = changed
         if self.bytes == last.bytes and (others or not changed):
             return None
@@ -193,7 +193,7 @@ class Outline:
         return None
 
     def fixed(self, last: Outline) -> list[tuple[int, Tensor]]:
-        """(index, tensor) of the arguments that must be these very tensors in each call.
+        """(index, tensor) of the arguments that must be the same tensor objects in each call.
 
         The function also reaches such a tensor by itself (a closure), so the trace does not show which of the two an op
         used. If the last run had another tensor as argument and did the same, the ops used the argument."""
@@ -324,8 +324,9 @@ def backward_of(live: list[Tensor], tracer: Tracer, everyone: list, gives: list)
 
 
 def inputs_below(below: list[Node], everyone: list) -> dict[Node, Any]:
-    """{node: source} for the inputs of a backward through the nodes `below`. TypeError where that backward cannot be a
-    program."""
+    """{node: source} for the inputs of a backward through the nodes `below`. TypeError if that backward cannot be a
+    program.
+    """
     known = {t._node: source for source, t, _ in everyone if t._node is not None}
     # hooks on leaves run in the caller's backward
     if any(n.hooks is not None and not (n.leaf and n in known) for n in below):
@@ -340,7 +341,7 @@ def inputs_below(below: list[Node], everyone: list) -> dict[Node, Any]:
 
 @contextmanager
 def unhooked(nodes: list[Node]) -> Iterator[None]:
-    """Inside, these nodes have no hooks: they are of their class without hooks (`with_hooks` in core/node.py)."""
+    """Inside, these nodes run no hooks: their class is the one without hooks (`with_hooks` in core/node.py)."""
     kinds = [type(n) for n in nodes]
     for n, kind in zip(nodes, kinds):
         n.__class__ = kind.__base__  # type: ignore[assignment]

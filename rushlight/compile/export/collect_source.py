@@ -188,7 +188,7 @@ class Bundle:
     def __init__(self, instead: Mapping[Key, Key], reserved: Iterable[str] = ()):
         self.instead = instead
         self.imports: dict[str, None] = {}
-        # name in the text -> the key that has it
+        # name in the text -> the key that owns it
         self.owner: dict[str, Any] = dict.fromkeys(reserved, "reserved")
         self.names: dict[Key, str] = {}
         self.texts: list[str] = []

@@ -1,7 +1,8 @@
 """A program as one Python module without imports of rushlight: it runs with only NumPy, faster with Numba.
 
-The module has the program's statements unchanged. Before them stand the definitions that they use, copied as text
-(compile/export/collect_source.py): scalar functions, kernels of the op table, planned memory."""
+The module has the program's statements unchanged. Before them come the definitions that they use, copied as text
+(compile/export/collect_source.py): scalar functions, kernels of the op table, planned memory.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +50,7 @@ INSTEAD = {
     ("rushlight.fast", "row_loops"): (OURS, "LOOPS"),
     ("rushlight.fast.row_text", "loop_of"): (OURS, "loop_of"),
 }
-# Ways whose loops are generated from rules of the op table, which no exported text has.
+# ways whose loops are generated from rules of the op table, which exported texts do not contain
 NOT_EXPORTED = {"rushlight.fast.recurrent_loops"}
 IN_FOLDERS = {("rushlight.loops.budget", "Budget"): (OURS, "Spent")}
 NUMPY = ("asarray", "copyto", "inf", "matmul", "nan")  # names that a program imports from NumPy
@@ -360,7 +361,7 @@ def loop_names() -> set[str]:
 
 
 def in_full(kernel: Any) -> Any:
-    """The kernel without its care for 16-bit floats (kernels/float16.py)."""
+    """The kernel without its conversion of 16-bit floats (kernels/float16.py)."""
     return getattr(kernel, "in_full", kernel)
 
 
@@ -402,11 +403,11 @@ def alike(a: Any, b: Any) -> bool:
 
 
 def array_text(a: np.ndarray) -> str:
-    """An array as an expression: numbers if there are few, else its bytes."""
+    """An array as an expression: its numbers if there are few, otherwise its bytes."""
     name = a.dtype.name
     if a.dtype.kind not in "fiubc":
         raise CannotBundle(f"a constant of dtype {name} has no text")
-    if not a.flags.c_contiguous and all(a.strides):  # keep the layout: some ops depend on it
+    if not a.flags.c_contiguous and all(a.strides):  # keep the memory layout: some ops depend on it
         order = np.argsort([-abs(step) for step in a.strides], kind="stable")
         return f"{array_text(np.ascontiguousarray(a.transpose(order)))}.transpose({tuple(np.argsort(order).tolist())})"
     flat = a.ravel()

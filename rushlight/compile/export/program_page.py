@@ -1,7 +1,8 @@
-"""A program as a page that one reads: `compiler.source(f)`.
+"""A program as a readable page: `compiler.source(f)`.
 
-The statements are those of the program, in its order (compile/lower/page_text.py). Parameters have their names in the
-model, values the names of the user's variables, loops the names of the ops that they compute."""
+The page has the program's statements, in the same order (compile/lower/page_text.py). Parameters have their names in
+the model, values the names of the user's variables, loops the names of the ops that they compute.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ from rushlight.ops.result_names import RESULT_NAMES
 WIDTH = 100
 MAX_ORIGINS_IN_NAME = 4
 BACKWARD = "_backward"  # the end of the name of a backward, such as linear_backward
-MAX_PLACES = 3  # statements of the user that are named over a statement
+MAX_PLACES = 3  # most of the user's statements named above a statement
 HEAD = '''"""{title}
 
 For reading: the program that runs, with other names. A loop stands here as a function of whole
@@ -34,14 +35,14 @@ It returns results and gradients{grads}. compiler.source(f, full=True) is what r
 def program_page(program: Any, function: Any, kind: Any) -> str:
     """The page of a program of the compiled `function`, made for arguments of the kind `kind`."""
     namer = StateNames(program.outline.before.kept)
-    if program.holds():  # the optimizers' settings are still those of the program
+    if program.holds():  # the optimizers' settings have not changed since the program was made
         namer.settings = [settings_of(o) for o in namer.optimizers]
     given = argument_names(function, kind)
     name = identifier(getattr(function, "__name__", type(function).__name__))
     sheets = [Sheet(p.parts.page, namer, given) for p in program.parts]
     for sheet in sheets:
         sheet.give_names()
-        # the results of forward after the function's own are what backward reads
+        # the results of forward after the function's own are read by backward
         results = [replaced(text, sheet.names) for text in sheet.page.results]
         sheets[-1].saved = [identifier(text) for text in results[program.results :]]
     blocks: list[str] = []
@@ -50,7 +51,7 @@ def program_page(program: Any, function: Any, kind: Any) -> str:
         blocks += [*sheet.functions(known), sheet.main(called)]
     told = [line for sheet in sheets[:1] for line in sheet.told_inputs()]
     inputs = textwrap.fill(";  ".join(told), WIDTH, break_long_words=False)
-    new = any(sheet.page.grads for sheet in sheets)  # else the program adds to `.grad`
+    new = any(sheet.page.grads for sheet in sheets)  # otherwise the program adds to `.grad`
     grads = " (after zero_grad())" if new else " (`.grad`)"
     return "\n\n".join(
         [HEAD.format(grads=grads, title=f"Made by rushlight.compile from {name}.", inputs=inputs), *blocks]
@@ -62,7 +63,7 @@ class StateNames:
 
     def __init__(self, reached: list[Any]):
         self.names: dict[int, str] = {}
-        self.settings: list[str] = []  # of the optimizers, in words
+        self.settings: list[str] = []  # the optimizers' settings, in words
         self.optimizers = [x for x in reached if is_optimizer(x)]
         modules = [m for m in reached if isinstance(m, Module)]
         children = {id(c) for m in modules for c in m.modules() if c is not m}
@@ -189,7 +190,7 @@ class Sheet:
         return {"seed": "grad_output", "number": "number"}.get(kind, kind)
 
     def told_inputs(self) -> Iterator[str]:
-        """The arguments and parameters with dtypes and shapes; the rest as a count."""
+        """The arguments and parameters with dtypes and shapes; the remaining ones as a count."""
         rest = 0
         own = {*self.arguments}
         parameters = {p for o in self.state.optimizers for p in o.state}
@@ -212,7 +213,7 @@ class Sheet:
         """`linear_gelu`, `cross_entropy_rows`, `gelu_backward`, `adamw`, `adamw_factors`."""
         whole = all(origin.endswith(BACKWARD) for origin in s.origins)
         names = [o.removesuffix(BACKWARD) for o in s.origins]
-        if not whole:  # a loop of both passes has the names of the forward pass
+        if not whole:  # a loop that belongs to forward and backward is named after the forward pass
             names = [o for o, own in zip(s.origins, names) if o == own or own not in s.origins]
         if len(names) > MAX_ORIGINS_IN_NAME:
             names = [names[0], "to", names[-1]]
@@ -291,7 +292,7 @@ class Sheet:
 
 
 def called(s: Statement) -> set[str]:
-    """The functions that a statement calls, whose names no value may have."""
+    """The functions that a statement calls; no value may have one of these names."""
     return {*re.findall(r"(?<!\.)\b([a-z]\w*)\(", "\n".join([*s.lines, *s.returned]))}
 
 
@@ -307,8 +308,9 @@ def replaced(text: str, names: dict[str, str]) -> str:
 
 
 def common(names: list[str]) -> str:
-    """The words with which all names end: `grad` for fc1_weight_grad and fc2_bias_grad; `param` for names without a
-    common word."""
+    """The words that all names end with: `grad` for fc1_weight_grad and fc2_bias_grad; `param` for names without a
+    common word.
+    """
     if len(set(names)) == 1:
         return names[0]
     words = [re.sub(r"_\d+$", "", n).split("_") for n in names]
@@ -321,7 +323,7 @@ def common(names: list[str]) -> str:
 
 
 def grouped(places: list[str]) -> list[str]:
-    """The user's lines as comments, several on one line where they fit."""
+    """The user's lines as comments, several on one line if they fit."""
     lines: list[str] = []
     file = ""
     for place in places:

@@ -30,7 +30,7 @@ except ImportError:  # loops then work on whole arrays
 
 
 def define(text, name, scope, title):
-    """The function `name` of the text, run in `scope` (of rushlight.base.text only what is needed here)."""
+    """The function `name` of the text, run in `scope` (the part of rushlight.base.text needed here)."""
     exec(compile(text, f"<rushlight {title}>", "exec"), scope)
     return scope.pop(name)
 
@@ -59,7 +59,7 @@ def calling(text, **loops):
 def compiled(text, exact=False, callees=()):
     """The function `kernel` of a text as machine code."""
     flags, callees = EXACT if exact else FLAGS, dict(callees)
-    # of functions beside the loop
+    # globals of the functions called by a loop
     names = {**scope(), **callees, "cached": numba.njit(**flags), "__name__": __name__}
     kernel = define(text, "kernel", names, "loop")
     made_of = (text, exact, *(f"{name}: {getattr(f._cache, 'text', '')}" for name, f in callees.items()))
@@ -114,7 +114,7 @@ class Kept:
 
     def save_overload(self, signature, made):
         """Store machine code in the first writable folder, atomically."""
-        if made.library.has_dynamic_globals:  # it contains addresses of this process
+        if made.library.has_dynamic_globals:  # the code contains addresses of this process
             return
         code = pickle.dumps(made._reduce())
         for place in places():
@@ -240,7 +240,7 @@ def has_numba():
 
 
 def may_fall_back():
-    """Whether NumPy does the work of a loop that is still being compiled: a program waits."""
+    """Whether NumPy does the work of a loop that is still being compiled: no, a program waits."""
     return False
 
 
@@ -278,7 +278,7 @@ def from_array(array: Any) -> Any:
 
 
 def by_rows(rows: Callable | None, kernel: Callable) -> Callable:
-    """A kernel that runs the row loop `rows` on large arrays, if Numba is there."""
+    """A kernel that runs the row loop `rows` on large arrays, if Numba is installed."""
 
     def kernel_by_rows(*args: Any) -> Any:
         found = rows(*args) if rows is not None and numba is not None and args[0].size >= 1 << 16 else None

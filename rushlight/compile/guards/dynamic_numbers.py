@@ -101,8 +101,9 @@ def explained(old: list[bytes], new: list[Value], before: Snapshot, now: Snapsho
 
 
 def formulas(then: bytes, here: bytes, dtype: np.dtype, settings: list[tuple]) -> list[tuple[dict, Any, Any, Callable]]:
-    """The ways to compute a number from changed settings, in the last run (`then`) and now. Not a product with a
-    setting that is 0, which is no function of the other one."""
+    """The ways to compute a number from changed settings, in the last run (`then`) and now. Products with a setting
+    that is 0 are excluded, since they do not depend on the other setting.
+    """
     return [
         (group, name, other, form)
         for group, name, other, old, new in settings

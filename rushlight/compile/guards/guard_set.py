@@ -1,11 +1,12 @@
 """Snapshots of the Python values and tensors that a function can reach. A program's guards compare them before each
 run.
 
-A trace contains no Python state: without guards a program would go on with an old learning rate, or with a layer that
-has been replaced. So everything reachable from the function (closure, the globals that it names, modules, optimizers,
-lists...) is recorded item by item. Plain values are compared by equality, objects by identity, and the walk goes on
-inside objects. Of objects of the user's classes only the attributes that the code names are recorded: a step does not
-depend on a trainer's counters that it never reads."""
+A trace contains no Python state: without guards a program would continue with an old learning rate, or with a layer
+that has been replaced. So everything reachable from the function (closure, the globals that it names, modules,
+optimizers, lists...) is recorded item by item. Plain values are compared by equality, objects by identity, and the walk
+goes on inside objects. For objects of the user's classes, only the attributes that the code names are recorded: a step
+does not depend on a trainer's counters that it never reads.
+"""
 
 from __future__ import annotations
 
@@ -55,7 +56,7 @@ LIBRARIES = {"rushlight", "numpy", "scipy", "numba", "builtins", *sys.stdlib_mod
 MAX_ARRAY_BYTES = 4096  # NumPy arrays up to this size are compared before each run
 # reading from these changes their state
 STATEFUL = (np.random.Generator, np.random.RandomState, random.Random, IOBase)
-# kinds whose changes are not noticed
+# kinds whose changes cannot be detected
 UNGUARDED = (np.ndarray, *STATEFUL, bytearray, memoryview, array, Iterator)
 MAX_ITEMS = 50_000  # a function that reaches more items is not compiled
 # Names that let code read attributes without naming them.
@@ -90,9 +91,9 @@ LEADS: dict[type, Callable[[Any], tuple]] = {  # callable type -> the objects th
 # attributes and methods of modules that the library reads
 OF_MODULES = frozenset([*vars(Module()), *dir(Module)])
 OPTIMIZER = "rushlight.optim.optimizer", "Optimizer"
-# code that reads an optimizer's state names one
+# code that reads an optimizer's state contains one of these names
 STEPPING = frozenset(["state", "step", "state_dict", "load_state_dict"])
-# Methods that a training step does not call, as a rule.
+# Methods that a training step usually does not call.
 MADE = {
     "__init__",
     "__new__",
@@ -114,8 +115,9 @@ MADE = {
 class Snapshot:
     """The state that a function can reach, at one moment.
 
-    `items`: (container, key, value): container[key] was value. `facts`: what else is guarded of a container
-    (compile/guards/guard_predicates.py). `tensors`: id -> tensor, for each tensor found."""
+    `items`: (container, key, value): container[key] was value. `facts`: the other guarded facts about a container
+    (compile/guards/guard_predicates.py). `tensors`: id -> tensor, for each tensor found.
+    """
 
     def __init__(self, function: Any, extra: Iterable = ()):
         self.items: list[tuple[Any, Any, Any]] = []
@@ -138,7 +140,7 @@ class Snapshot:
         self.apart = frozenset() if piece is None else piece.apart
         # whether the code may catch an error
         self.catches = any([catches(code) for code in self.apart])
-        self.unguarded = ""  # a reachable type whose changes are not noticed
+        self.unguarded = ""  # a reachable type whose changes cannot be detected
         todo: list[Any] = [function, *extra]
         while todo and len(self.items) < MAX_ITEMS:
             self.visit(todo.pop(), todo)
@@ -355,8 +357,9 @@ class Snapshot:
 
 
 def is_read(name: str, value: Any) -> bool:
-    """Whether a training step may read the class attribute: of names with two underscores, only the methods that a step
-    calls."""
+    """Whether a training step may read the class attribute: among names with two underscores, only the methods that a
+    step calls.
+    """
     return not name.startswith("__") or (isinstance(value, FunctionType) and name not in MADE)
 
 
@@ -365,7 +368,7 @@ def owned(thing: FunctionType | type) -> bool:
     changes."""
     if isinstance(getattr(thing, "op", None), Op):
         return False
-    module = thing.__module__  # may be no string: Cython's functions have a descriptor
+    module = thing.__module__  # may not be a string: Cython's functions have a descriptor
     return module is None or isinstance(module, str) and module.partition(".")[0] not in LIBRARIES
 
 

@@ -17,9 +17,9 @@ CHECKS: WeakValueDictionary[str, Callable[[], bool]] = WeakValueDictionary()
 
 
 def still_holds(snapshot: Snapshot, free: frozenset = frozenset()) -> Callable[[], bool]:
-    """A function that returns whether everything in the snapshot is as it was.
+    """A function that returns True if everything in the snapshot is unchanged.
 
-    `free`: (id of container, key) of numbers that may change, but not their sign.
+    `free`: (id of container, key) of numbers that may change, except in sign.
     """
     names: dict[str, Any] = {"equal": equal}
     known: dict[int, str] = {}
@@ -93,5 +93,5 @@ def compiled(tests: list[str], names: dict[str, Any]) -> Callable[[], bool]:
 
 
 def same(a: Any, b: Any) -> bool:
-    """Whether two values may stand for each other in the tests."""
+    """Whether two values are interchangeable in the tests."""
     return a is b or type(a) is type(b) in (int, bytes, frozenset, MappingProxyType) and a == b

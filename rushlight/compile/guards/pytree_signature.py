@@ -166,9 +166,9 @@ def planned(
     place: Callable[[Tensor], tuple[int, bool]],
     known: Container = (),
 ) -> Any:
-    """The plan of a result. `place` numbers the tensors. TypeError for a value that cannot be made again.
+    """The plan of a result. `place` numbers the tensors. TypeError for a value that cannot be recreated.
 
-    `known`: ids of objects that existed before the run: the plan returns these very objects.
+    `known`: ids of objects that existed before the run: the plan returns these objects themselves.
     """
     if isinstance(result, Tensor):
         for i, a in enumerate(arguments):

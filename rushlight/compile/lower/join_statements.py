@@ -18,7 +18,7 @@ MAX_JOINED = 64  # statements merged into one compiled function
 
 
 class Statement(str):
-    """A line of a program. `loop`, `arguments`: of a small statement that may be joined. `early`: may be moved up."""
+    """A line of a program. `loop`, `arguments`: for a small statement that may be joined. `early`: may be moved up."""
 
     loop = ""
     arguments: tuple[str, ...] = ()

@@ -140,7 +140,7 @@ class Kernel:
         return int(np.prod(space[:split], dtype=int)), int(np.prod(space[split:], dtype=int))
 
     def varying(self, v: Value) -> tuple[bool, ...]:
-        """Along which loops the elements of a value change."""
+        """The loops along which the elements of a value change."""
         level = self.cluster.levels[v]
         if self.mode == "rows":
             return level in (FULL, ROW), level in (FULL, COLUMN)
@@ -344,7 +344,7 @@ class Kernel:
         if self.sums:
             self.finish, self.lines = self.lines, loop
 
-    # -- rows: for each row, a loop for each sum that later ones need ------------------------------
+    # -- rows: for each row, one loop for each sum that later loops need -----------------------------
 
     def rows(self) -> None:
         levels = self.cluster.levels
@@ -454,7 +454,9 @@ def read_by(step: Call | Store) -> list[Value]:
 
 
 def counted(steps: list[Any]) -> dict[Value, int]:
-    """How often each value is read inside the cluster. A reshape reads its argument as often as its result is read."""
+    """The number of reads of each value inside the cluster. A reshape reads its argument as often as its result is
+    read.
+    """
     uses: dict[Value, int] = {}
     for step in reversed(steps):
         for v in (step.value,) if isinstance(step, Store) else values_in(step.args):

@@ -28,9 +28,9 @@ from rushlight.ops.reduce import reduce
 from rushlight.ops.shape.views import transpose
 
 REDUCED = {reduce.sum.op: "sum", reduce.amax.op: "max", reduce.amin.op: "min"}
-MAX_CHARACTERS = 60  # a longer expression gets a variable of its own
+MAX_CHARACTERS = 60  # longest inlined expression; a longer one gets a variable
 MAX_LITERAL = 8  # a constant of up to this many elements is written as numbers
-BACKWARD_OF = "backward of "  # before the statement of the user
+BACKWARD_OF = "backward of "  # comes before the user's statement
 MARK = re.compile(r"§\d+")
 NUMBER = re.compile(r"\b(?:f32|f64|i64)\((-?(?:\d[\d.]*(?:e[+-]?\d+)?|inf|nan))\)")
 OF_FLOAT64 = re.compile(rf"\b({'|'.join(sorted(scalar_math.NAMES))})64\(")
@@ -38,10 +38,10 @@ OF_FLOAT64 = re.compile(rf"\b({'|'.join(sorted(scalar_math.NAMES))})64\(")
 
 @dataclass
 class Shown:
-    """A value of the page. `origin`: what its step belongs to (graph.Origin); `source`: of an input; `leaf`: the tensor
-    whose gradient the value is.
-    `last`: whether it is a result of the last op that its statement of the user computes; `slot`: the number of this
-    result."""
+    """A value of the page. `origin`: the origin of its step (graph.Origin); `source`: for an input; `leaf`: the tensor
+    whose gradient the value is. `last`: whether it is a result of the last op computed by its user's statement; `slot`:
+    the number of this result.
+    """
 
     what: str  # dtype and shape
     op: str = ""
@@ -57,7 +57,8 @@ class Shown:
 class Statement:
     """`outs` = `lines[0]`; or a call of a function with the statements `lines`, if `arguments` is not None: it takes
     `arguments`, writes into some of them, and returns `returned`. `places`: the user's statements; `origins`: the names
-    of what the steps belong to (graph.Origin)."""
+    of the steps' origins (graph.Origin).
+    """
 
     places: list[str]
     outs: list[str]
@@ -66,7 +67,7 @@ class Statement:
     arguments: list[str] | None = None
     returned: list[str] = field(default_factory=list)
     by_rows: bool = False
-    on_numbers: bool = False  # all arrays have no dimension
+    on_numbers: bool = False  # all arrays are 0-d
 
 
 @dataclass
@@ -78,8 +79,9 @@ class Page:
 
 
 def page_of(graph: Graph, items: Iterable[Any], wanted: Any) -> Page | None:
-    """The page of a graph. None if a step has arguments that the writer does not know: a program must not fail because
-    it has no page."""
+    """The page of a graph. None if a step has arguments that the writer does not support: a program must not fail for
+    lack of a page.
+    """
     try:
         return PageWriter(graph, items, wanted).page
     except Exception:
@@ -104,7 +106,7 @@ class PageWriter:
         for step, last in lasting(graph.steps):
             for slot, v in enumerate(step.outs):
                 place = place_of(step.line) if step.line else ""
-                # a conversion has the name of what it converts
+                # a conversion has the name of its argument
                 ops[v] = ops.get(step.args[0], step.op) if step.op == "to" else step.op
                 shown = Shown(kind(v), ops[v], place, None, leaves.get(v), last, slot, origin(step))
                 self.value(v, shown)
@@ -339,12 +341,12 @@ class LoopText:
 
 
 def origin(step: Call | Store) -> str:
-    """The name of what the step belongs to; its op for a step that a pass has made."""
+    """The name of the step's origin; the op's name for a step made by a pass."""
     return step.op if step.origin is None else step.origin.name
 
 
 def shown_place(step: Call | Store) -> str:
-    """The user's statement; of a step of backward the statement that it is the backward of."""
+    """The user's statement; for a step of backward, the statement whose gradient it computes."""
     if step.origin is not None and step.origin.line:
         return BACKWARD_OF + place_of(step.origin.line)
     return place_of(step.line)
@@ -355,12 +357,12 @@ def marks(text: str) -> set[str]:
 
 
 def length(text: str) -> int:
-    """The number of characters, whatever the marks are."""
+    """The number of characters, not counting the marks."""
     return len(MARK.sub("§", text))
 
 
 def index_text(index: tuple, setting: Any) -> str:
-    """An index as it is written between brackets."""
+    """An index as written between brackets."""
     parts = []
     for i in index:
         if isinstance(i, slice):

@@ -1,7 +1,6 @@
-"""From a graph to the text of a Python program: fused loops, BLAS for products, `out=` into memory that is planned
-once.
+"""From a graph to the text of a Python program: fused loops, BLAS for products, `out=` into preallocated memory.
 
-The text can be read, printed and run: it names the user's line over each statement.
+The text can be read, printed and run: it has the user's lines above the statements.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ from rushlight.ops.nn.dropout import dropout_mask
 from rushlight.ops.reduce import reduce
 from rushlight.ops.shape.views import contiguous, transpose
 
-# ops that NumPy computes as fast as a loop for few elements
+# ops for which NumPy is as fast as a loop on small arrays
 SIMPLE = entries(E.add, E.sub, E.mul, E.div, E.neg, E.sqrt, E.maximum, E.minimum)
 MAX_SCALAR_ARGUMENTS = 16  # a loop takes up to this many 0-d values as separate arguments
 
@@ -72,7 +71,7 @@ class Lowering:
         self.setup: list[str] = []  # statements that run once
         self.binding: list[str] = []  # statements that run when a parameter's memory changes
         self.bound = [v for v in graph.inputs if v.source[0] == "state"]
-        self.steady = set(self.bound)  # arrays that change only then
+        self.steady = set(self.bound)  # arrays that change only at that time
         self._views: list[str] = []  # names of views that the binding passes to each run
         self.lines: list[str] = []  # statements of each run
         self.items = Fusion(graph).ordered() if fuse else list(graph.steps)
@@ -93,7 +92,7 @@ class Lowering:
         self.turned: dict[Value, Value] = {}  # transpose of a C-contiguous matrix -> the matrix
         self.later: dict[Value, Call] = {}  # transposes that are not written yet
         self.slots: dict[Value, int] = {}  # 0-d value -> index in the array that 0-d values share
-        self.rooms: dict[str, int] = {}  # how many are in each
+        self.rooms: dict[str, int] = {}  # number of 0-d values in each shared array
         self.users, self.final = graph.users(), set(graph.outputs())
         self.orders = orders(graph, parents, like or {})
         self.last_line: Any = None
@@ -110,7 +109,7 @@ class Lowering:
             text = [line for line in self.lines[before:] if not line.startswith("#")]
             made = self.shown(item) or [v for s in steps for v in s.outs]
             self.report.append(item_of("; ".join(text), steps, made, [place_of(s.line) for s in steps if s.line]))
-        functions = self.functions(self.lines)  # first: results may be constants
+        functions = self.functions(self.lines)  # before the statements: results may be constants
         self.plan.settle()
         for k, lease in zip(self.planned, self.plan.leases):
             self.setup[k] = self.setup[k].replace("START", str(lease.start))
@@ -157,7 +156,7 @@ class Lowering:
 
     @staticmethod
     def simple(step: Any) -> bool:
-        """Whether NumPy does this step as well as a loop would."""
+        """Whether NumPy is as fast as a loop for this step."""
         if isinstance(step, Store) or step.entry in REDUCTIONS:
             return True
         return step.entry in SIMPLE and step.outs[0].size < 1 << 16
@@ -174,7 +173,7 @@ class Lowering:
             self.write_call(item)
 
     def comment(self, item: Any) -> None:
-        """Name the user's statements, where they change."""
+        """Comments with the user's statement, whenever it changes."""
         steps = item.steps if isinstance(item, Cluster) else [item]
         places = list(dict.fromkeys(place_of(s.line) for s in steps if s.line))
         if places and places != self.last_line:
@@ -189,7 +188,7 @@ class Lowering:
         name = self.loop(kernel.text(""))
         if name not in self.wholes:
             whole = Whole(cluster, self.wanted(cluster), self.threads) if cluster.space else None
-            # numbers: the text itself will do
+            # numbers need no name
             self.wholes[name] = whole.text(f"{name}_whole") if whole else ""
         for v in kernel.outs:
             if v not in self.slots:
@@ -218,7 +217,7 @@ class Lowering:
             and store.target.dtype == store.value.dtype
             and 0 < store.target.size < MAX_SMALL_WORK
             and store.target.dtype.char not in "eV"
-        ):  # Numba has no halves
+        ):  # Numba does not support half types
             self.lines.append(f"copyto({target}, {value})")
             return
         name = self.loop(COPY)
@@ -226,8 +225,8 @@ class Lowering:
         self.lines.append(call(name, [value, target], True))
 
     def slotted(self, kernel: Kernel) -> dict[Value, int]:
-        """0-d value -> index in the array that a loop reads them from. As separate arguments, many numbers would make
-        LLVM much slower than the loop's own text does.
+        """0-d value -> index in the array from which a loop reads it. As separate arguments, many numbers would slow
+        LLVM down more than the text of the loop does.
         """
         for v in kernel.outs:
             if v not in self.escaping:
@@ -275,7 +274,7 @@ class Lowering:
             and out.dtype == call.args[0].dtype
             and (out.dtype.name in SHORT)
         ):
-            # for more elements, the op's own kernel is as exact as eager, and faster
+            # for larger arrays the op's own kernel is faster, and exactly eager's
             self.make(out)
             self.lines.append(
                 f"np.add.reduce({self.array(call.args[0])}, {call.args[1]!r}, None, {out.name}, {bool(call.args[2])})"
@@ -286,7 +285,7 @@ class Lowering:
             self.write_plain(call)
 
     def write_product(self, step: Call) -> None:
-        """A product of few numbers as a loop."""
+        """A product of small matrices as a loop."""
         a, b = (self.turned.get(v, v) for v in step.args)
         turns = a is not step.args[0], b is not step.args[1]
         name = self.loop(product_text(step, *turns))
@@ -301,7 +300,7 @@ class Lowering:
         return all(isinstance(v, Value) and v.dtype == out.dtype for v in call.args) and out.dtype.kind in "fi"
 
     def write_view(self, call: Call) -> None:
-        """Another look at the same memory; once for all where the memory stays the same."""
+        """Write a view; hoisted out of the call if its base is constant."""
         if is_turn(call):
             self.turned[call.outs[0]] = call.args[0]
             if call.outs[0] not in self.final:
@@ -479,7 +478,7 @@ class Lowering:
         )
 
     def functions(self, statements: list[str]) -> str:
-        """`bind`, where there is something to bind, and `run`."""
+        """`run`, and `bind` if there are views to bind."""
         results = [self.handed(v) for v in self.graph.results]
         grads = [self.handed(v) for _, v in self.graph.grads if v is not None]
         body = [*statements, f"return [{', '.join(results)}], [{', '.join(grads)}]"]

@@ -69,7 +69,7 @@ def memory(size: int) -> Callable[[int, tuple, str], np.ndarray]:
 
 
 def aligned(n: int, to: int = 64) -> np.ndarray:
-    """n bytes of zeros that begin at a multiple of `to` bytes: at a cache line."""
+    """n zero bytes starting at a multiple of `to` bytes (a cache line)."""
     raw: Any = np.zeros(n + to, np.uint8)
     start = -raw.ctypes.data % to
     return raw[start : start + n]

@@ -1,4 +1,4 @@
-"""Passes, functions from graph to graph: the result is shorter or cheaper and computes the same."""
+"""Passes: functions from graph to graph. The result computes the same values with less work."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Ops that fuse better in parts: softmax is a largest element, an exponential and a sum, and so on."""
+"""Decomposition of ops into parts that fuse better: softmax becomes a maximum, an exponential, a sum and a quotient,
+and so on.
+"""
 
 from __future__ import annotations
 
@@ -74,7 +76,7 @@ class Builder:
         return found
 
     def count(self, target: Value, ignore_index: int, dtype: np.dtype) -> Value:
-        """How many rows are not ignored, as a number of a real dtype."""
+        """The number of rows that are not ignored, in a real dtype."""
         valid = self.element(ne, target, ignore_index, dtype=np.dtype(bool))
         return self.reduce(
             reduce.sum, self.call(to, valid, dtypes.of(dtype), shape=target.shape, dtype=dtype), None, False
@@ -86,7 +88,7 @@ class Builder:
         return self.call(op, x, dims, keepdim, shape=shape)
 
 
-# -- which calls suit ------------------------------------------------------------------------------
+# -- predicates for calls --------------------------------------------------------------------------
 
 
 def has_dims(step: Call) -> bool:
@@ -94,13 +96,13 @@ def has_dims(step: Call) -> bool:
 
 
 def has_variance(step: Call) -> bool:
-    """With nothing left to divide by, the variance is inf or nan, which only the kernel gives."""
+    """Not if the divisor is 0: the variance is then inf or nan, which only the kernel gives."""
     x, _, correction = step.args
     return has_dims(step) and x.size // step.outs[0].size > correction
 
 
 def around_a_dimension(step: Call) -> bool:
-    """Whether the first and the last dimensions are summed, and one between them stays."""
+    """Whether the first and the last dimensions are summed, and one between them is kept."""
     x, dims = step.args[:2]
     last = trailing(dims or (), len(x.shape))
     return bool(last) and 0 in dims and len(last) < len(dims)
@@ -202,7 +204,7 @@ def mean(b: Builder, x: Value, dims: tuple | None = None, keepdim: bool = False)
 
 @parts(reduce.var_core, has_variance)
 def var_core(b: Builder, x: Value, dims: tuple | None, correction: float) -> Value:
-    """By distances from the first number, which are exact where numbers are near: equal ones vary by 0."""
+    """Computed from differences to the first number, exact for nearby numbers: equal numbers have variance 0."""
     dims = tuple(range(len(x.shape))) if dims is None else dims
     key = (*[slice(1) if i in dims else slice(None) for i in range(len(x.shape))], ...)
     first = b.call(getitem, x, key, shape=tuple([1 if i in dims else n for i, n in enumerate(x.shape)]))
@@ -254,7 +256,7 @@ def linear(b: Builder, x: Value, weight: Value, bias: Value | None) -> Value:
 
 @parts(matmul.mm, shares_matrix)
 def mm(b: Builder, x: Value, y: Value) -> Value:
-    """One large product instead of many small ones where all have the same second factor."""
+    """One large product instead of many small ones if all have the same second factor."""
     rows, n = x.size // x.shape[-1], y.shape[-1]
     if len(x.shape) == 2:
         return b.call(matmul.mm, x, y, shape=(rows, n))
@@ -277,7 +279,7 @@ def gather(b: Builder, x: Value, index: Value, dim: int) -> Value:
 
 @parts(along_dim.scatter_add, one_a_row_of_zeros)
 def scatter_add(b: Builder, x: Value, index: Value, source: Value, dim: int) -> Value:
-    """Zeros, but for one element of each row."""
+    """Zeros except for one element of each row."""
     b.check("check_index", index, x.shape[-1])
     return b.where(chosen(b, index, x.shape[-1]), source, 0.0)
 
@@ -304,13 +306,13 @@ def nll_loss_grad(
 
 @parts(views.split_sizes, lambda step: step.args[2] >= 0)
 def split_sizes(b: Builder, x: Value, lengths: tuple, dim: int) -> tuple:
-    """Views, which need not be made at each run where the memory stays."""
+    """Views; they are not made again in each run if the memory stays the same."""
     keys, parts = keys_of(tuple(lengths), dim), [(*x.shape[:dim], n, *x.shape[dim:][1:]) for n in lengths]
     return tuple(b.call(getitem, x, key, shape=shape) for key, shape in zip(keys, parts))
 
 
 def decompose(graph: Graph) -> None:
-    """Put the parts in place of such calls, where the numbers are of a kind that fuses."""
+    """Replace suitable calls by their parts, if the dtype can be fused."""
     steps: list[Any] = []
     by: dict[Value, Value] = {}
     for step in graph.steps:

@@ -1,4 +1,4 @@
-"""Products with rows that were looked up: where many places read a small table, the table is multiplied, not the rows.
+"""Products with looked-up rows: if many indices refer to a small table, multiply the table instead of the rows.
 
     E[i] @ w + b                        (E @ w + b)[i]
     g.T @ E[i]                          s.T @ E         s: the rows of g added up by their i

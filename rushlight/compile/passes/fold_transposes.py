@@ -1,4 +1,4 @@
-"""Transposes around products of matrices: BLAS reads either way round for nothing, loops and copies do not."""
+"""Transposes around matrix products: BLAS reads transposed operands without extra cost, loops and copies do not."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from rushlight.ops.shape.views import permute, transpose, unpermute
 
 
 def turn_products(graph: Graph) -> None:
-    """(a b)^T becomes b^T a^T if nothing else reads a b, and (a^T)^T becomes a."""
+    """(a b)^T becomes b^T a^T if a b has no other reader, and (a^T)^T becomes a."""
     cancel(graph)
     users = graph.users()
     final = set(graph.outputs())
@@ -32,7 +32,7 @@ def turn_products(graph: Graph) -> None:
 
 
 def cancel(graph: Graph) -> None:
-    """Leave out pairs of transposes."""
+    """Remove pairs of transposes."""
     turned: dict[Value, Value] = {}
     by: dict[Value, Value] = {}
     for step in graph.steps:

@@ -1,4 +1,4 @@
-"""Which calls share a loop: elementwise chains, the reductions inside and at the end of them, writes to memory.
+"""Clusters of calls that share a loop: elementwise chains, reductions inside them and at their end, writes to memory.
 
 A cluster runs over one space: the shape of its largest values. A reduction splits the dimensions of this space into
 rows and columns. Each value has a level: FULL (an element for each element of the space), ROW (one for each row: sums
@@ -37,7 +37,7 @@ from rushlight.ops.shape.views import clone, expand
 FULL, ROW, COLUMN, SCALAR, END = "full", "row", "column", "scalar", "end"
 # never fuse across these: their operands and results go through memory
 HEAVY = entries(mm, convolution)
-MAX_STEPS = 400  # members of a cluster: LLVM's time grows faster than its text
+MAX_STEPS = 400  # most members of a cluster: LLVM's time grows faster than its text
 
 
 class Cluster:
@@ -45,7 +45,7 @@ class Cluster:
 
     def __init__(self, space: tuple[int, ...]):
         self.space = space
-        self.split: int | None = None  # how many dimensions of the space are rows
+        self.split: int | None = None  # number of the space's dimensions that are rows
         self.steps: list[Call | Store] = []
         self.levels: dict[Value, str] = {}
         self.made: set[Value] = set()
@@ -55,7 +55,7 @@ class Cluster:
         return list(dict.fromkeys(v for s in self.steps for v in inputs_of(s) if v not in self.made))
 
     def admit(self, step: Call | Store) -> bool:
-        """Take the step in, if it fits; nothing changes otherwise."""
+        """Add the step if it fits; otherwise change nothing."""
         if len(self.steps) >= MAX_STEPS:
             return False
         before = self.levels.copy(), self.split
@@ -80,7 +80,7 @@ class Cluster:
         self.settle()
 
     def settle(self) -> None:
-        """Where a total meets operands that are smaller than the space, there must be rows."""
+        """If a total meets operands that are smaller than the space, there must be rows."""
         levels = self.levels.values()
         if self.split is not None or END not in levels or "part" not in levels:
             return
@@ -93,7 +93,7 @@ class Cluster:
         raise NotFused
 
     def place_store(self, step: Store) -> None:
-        """Written where its value is made; not in a loop with sums along rows, which reads memory twice."""
+        """Written in the loop that makes the value; not in a loop with sums along rows, which reads memory twice."""
         if self.levels.get(step.value) != FULL or self.has(ROW) or step.value.shape != self.space:
             raise NotFused
         if self.levels.setdefault(step.target, FULL) != FULL:
@@ -256,14 +256,14 @@ class Fusion:
         self.before: dict[int, int] = {}
         self.direct: dict[int, set[int]] = {}
         self.steps: dict[int, list[int]] = {}  # numbers of the steps in a cluster
-        self.home: dict[Value, int] = {}  # who makes a value
-        self.last_reader: dict[Value, int] = {}  # who read a value from outside last
-        self.readers: dict[Value, set[int]] = {}  # who reads an input's memory
+        self.home: dict[Value, int] = {}  # the cluster that makes a value
+        self.last_reader: dict[Value, int] = {}  # the clusters that last read a value from outside
+        self.readers: dict[Value, set[int]] = {}  # the clusters that read an input's memory
         self.origin, parents = memory_of(graph), parents_of(graph)
-        # a result shows this memory, no loop's copy
+        # a result shares this memory, so a loop must not copy it
         self.shown = {w for v in graph.results for w in lineage(v, parents)}
-        self.epoch = 0  # how many products came before
-        self.epochs: dict[int, int] = {}  # the epoch in which a cluster began
+        self.epoch = 0  # number of products before each step
+        self.epochs: dict[int, int] = {}  # the epoch of a cluster's first step
         self.numbers: int | None = None  # the cluster of 0-d arithmetic
         self.drawn = -1  # the last step that draws random numbers
         for number, step in enumerate(graph.steps):
@@ -377,7 +377,7 @@ class Fusion:
 
 
 def is_test(step: Call | Store) -> bool:
-    """Whether a step makes nothing, but raises an error if its data are wrong."""
+    """Whether a step has no result, but raises an error if its data are wrong."""
     return isinstance(step, Call) and not step.outs
 
 
@@ -388,7 +388,7 @@ def space_of(step: Call | Store) -> tuple[int, ...]:
 
 
 def grown(first: Cluster, second: Cluster | None, step: Call | Store, steps: list) -> Cluster | None:
-    """The merged cluster; None if both do not fit."""
+    """The merged cluster; None if the two do not fit."""
     if second is None or len(second.steps) == 1:
         return first if steps[-1] is step and first.admit(step) else None
     if first.space != second.space:

@@ -29,7 +29,7 @@ MAX_CONSTANT_ELEMENTS = 1 << 16  # elements of the largest constant that is comp
 
 
 def extend(graph: Graph) -> None:
-    """Where nothing is to be learned: backward reads rows all at once."""
+    """No pass if backward reads the rows all at once."""
     learns = any(v is not None for v in (*graph.wrt, *[v for _, v in graph.grads]))
     if learns or not any(step.runs(cat) for step in graph.steps):
         return
@@ -103,7 +103,7 @@ class Extension:
         if not looks and (longer := self.extended(call)) is not None:
             return longer
         if call.runs(view_as_shape) and any(v in self.grown for v in lineage(out, self.parents)):
-            call.op = reshape.op.name  # what is joined may lie in another order
+            call.op = reshape.op.name  # joined arrays may have another memory order
         return None
 
     def steady(self, step: Call) -> bool:

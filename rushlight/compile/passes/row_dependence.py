@@ -18,8 +18,8 @@ from rushlight.ops.reduce.reduce import log_softmax, softmax
 from rushlight.ops.shape import views as shape
 from rushlight.ops.shape.views import part
 
-Box = tuple[slice, ...]  # the part that is read, one slice for each dimension
-# gives this part of a value, all of whose dimensions the box names
+Box = tuple[slice, ...]  # the part that a call reads, one slice for each dimension
+# the value of a part, given a box with a slice for each dimension
 Cut = Callable[[Value, Box], Value]
 ALL = slice(None)
 
@@ -72,7 +72,7 @@ def of_turned(step: Call, box: Box, touched: list[int], cut: Cut) -> tuple:
 
 
 def of_reshaped(step: Call, box: Box, touched: list[int], cut: Cut) -> tuple | None:
-    """Where only leading dimensions are touched, which x has as well."""
+    """Only if the restricted dimensions are leading ones, which x also has."""
     x, out = step.args[0], step.outs[0]
     lead = max(touched) + 1
     if x.shape[:lead] != out.shape[:lead]:
@@ -97,7 +97,7 @@ def of_attention(step: Call, box: Box, touched: list[int], cut: Cut) -> tuple | 
 
 
 def of_rows(step: Call, box: Box, touched: list[int], cut: Cut) -> tuple | None:
-    """Rows of a table that an index names."""
+    """The rows of a table that an index refers to."""
     table, index, *settings = step.args
     return None if box[-1] != ALL else (table, cut(index, box[:-1]), *settings)
 

@@ -109,7 +109,7 @@ def uniform(v: Value) -> Any:
 
 
 def folded(call: Call) -> Value | None:
-    """The result of a call on constants is one itself; equal elements are kept as one."""
+    """The result of a call on constants is a constant; equal elements are stored once."""
     inputs = list(values_in(call.args))
     if not inputs or any(v.kind != "constant" for v in inputs):
         return None

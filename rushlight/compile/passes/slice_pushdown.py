@@ -1,7 +1,8 @@
-"""Rows that are not read are not computed: f(x)[:, -1] becomes f(x[:, -1:])[:, 0], if f works row by row.
+"""Unread rows are not computed: f(x)[:, -1] becomes f(x[:, -1:])[:, 0], if f works row by row.
 
-A language model's next token is read off its last position. All that follows its last attention, and of this the last
-query, then runs for one position: of a GPT of four layers 0.8 of the multiplications are left."""
+A language model reads its next token from the last position. All ops after the last attention, and the last attention's
+query, then run for one position: for a GPT of four layers 0.8 of the multiplications are left.
+"""
 
 from __future__ import annotations
 
@@ -18,12 +19,12 @@ def narrow(graph: Graph) -> None:
     """From the last step to the first, so that a slice moves up as far as possible."""
     readers, final = graph.users(), set(graph.outputs())
     home, written = memory_of(graph), {s.target for s in graph.steps if isinstance(s, Store)}
-    steps: list[Any] = []  # the last one first
+    steps: list[Any] = []  # the last step first
     by: dict[Value, Value] = {}
     for step in reversed(graph.steps):
         box = asked(step, readers, final)
         if may_copy(step) and home.get(step.args[0], step.args[0]) in written:
-            box = None  # of a part it may be a look at what is written before it is read
+            box = None  # a slice may alias memory that is written before it is read
         b = before(step, box) if isinstance(step, Call) and box is not None else None
         if b is None:
             steps.append(step)
@@ -31,7 +32,7 @@ def narrow(graph: Graph) -> None:
         made = b.steps[-1].outs[0]
         for reader in readers[step.outs[0]]:
             rest = tuple([0 if isinstance(k, int) else ALL for k in places(reader) or ()])
-            assert isinstance(reader, Call)  # a store reads all of a value: no part is asked for
+            assert isinstance(reader, Call)  # a store reads the whole value, so no slice suffices
             reader.op, reader.args = getitem.op.name, (made, (*rest, ...))
             if 0 not in rest:
                 by[reader.outs[0]] = made

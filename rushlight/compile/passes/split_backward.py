@@ -40,9 +40,9 @@ def split(graph: Graph, watched: set | None = None) -> tuple[Graph, Graph, list[
     kept, origin = in_memory(early, graph) - exposed, memory_of(graph)
     sound = still_known(graph, exposed, kept)
     again: dict[int, Call] = {}
-    saved: dict[Value, Value] = {}  # what is read, and what is handed over: the same or a copy
+    saved: dict[Value, Value] = {}  # the values that backward reads, and the values passed to it: the same or copies
     todo = [v for s in late for v in values_in(s.args)] + [*filter(None, graph.wrt)]
-    for v in todo:  # grows while it is read
+    for v in todo:  # the list grows in the loop
         step = maker.get(v)
         if v in saved or v not in exposed and step is None or id(step) in again:
             continue
@@ -58,8 +58,9 @@ def split(graph: Graph, watched: set | None = None) -> tuple[Graph, Graph, list[
 
 
 def still_known(graph: Graph, exposed: set[Value], kept: set[Value]) -> set[Value]:
-    """The values of the forward that the backward can have: in memory that nobody else may have written to, or computed
-    again from such values."""
+    """The values of the forward that the backward can have: in memory that no other code may have written to, or
+    recomputed from such values.
+    """
     origin = memory_of(graph)
     sound = {v for v in graph.inputs if v not in exposed}
     for s in graph.steps:
@@ -84,7 +85,9 @@ def handled(graph: Graph) -> Iterator[tuple[Value, tuple]]:
 
 
 def written_between(graph: Graph, watched: set[tuple]) -> set[Value]:
-    """The memory that others may write to before the backward runs; without that which eager's backward watches."""
+    """The memory that the caller may write to before the backward runs, except the memory whose versions eager's
+    backward checks.
+    """
     return {v for v, key in handled(graph) if key not in watched}
 
 
@@ -114,7 +117,7 @@ def in_memory(early: list[Call | Store], graph: Graph) -> set[Value]:
 
 
 def repeatable(step: Call | Store) -> bool:
-    """Whether a step is a look at memory or arithmetic on elements."""
+    """Whether a step is a view or elementwise arithmetic."""
     if isinstance(step, Store) or len(step.outs) != 1:
         return False
     return same_elements(step) or step.outs[0] in memory_of(Graph([step])) or is_element(step)
@@ -136,7 +139,7 @@ def second(graph: Graph, steps: list, saved: list[Value]) -> Graph:
 
 
 def from_forward(graph: Graph, saved: list[Value]) -> dict[Value, Value]:
-    """For each value that the forward hands over: the input of the backward in its place."""
+    """For each value that the forward passes on: the input of the backward that replaces it."""
     parents = parents_of(graph)
     made = {v for s in graph.steps if isinstance(s, Call) and not is_reshape(s) for v in s.outs}
     gaps = made & parents.keys()
@@ -147,19 +150,19 @@ def from_forward(graph: Graph, saved: list[Value]) -> dict[Value, Value]:
 
 
 def own_constants(values: Iterable[Value]) -> dict[Value, Value]:
-    """Copies of the constants among the values: each program names its own."""
+    """Copies of the constants among the values: each program needs its own names."""
     return {v: Value(v._array, "constant", v.source) for v in values if v.kind == "constant"}
 
 
 def with_values(step: Call | Store, by: dict[Value, Value]) -> Call:
-    """The same call on other values: `by` has all results, and the arguments that change."""
+    """The same call on other values: `by` maps all results, and the arguments that change."""
     outs = tuple([by[v] for v in step.outs])
     return Call(step.op, replaced(step.args, by), outs, step.line, shares=step.shares, origin=step.origin)
 
 
 def without(graph: Graph, absent: set[int], seeds: list[set[int]]) -> tuple[Graph, list[bool]]:
-    """The backward for calls in which the results in `absent` got no gradient, and which of its gradients remain: those
-    to which other results in `seeds` led in the recorded run, if only by zeros (through `floor`), which passes remove.
+    """The backward without the gradients of `absent` outputs, and the inputs that still get one: inputs reached from
+    other results in `seeds` in the recorded run, even if only by zeros (through `floor`), which passes remove.
 
     An absent gradient differs from zeros: 0 times the infinite slope of sqrt at 0 is nan. Backward is linear in its
     seeds, so a step that depends on absent seeds only is left out.
@@ -207,7 +210,7 @@ def copy(v: Value) -> Value:
 
 
 def solid(v: Value, gaps: bool) -> np.ndarray:
-    """An array laid out as the value will be. `gaps`: it may be a part of other memory."""
+    """An array with the layout that the value will have. `gaps`: it may be a slice of other memory."""
     if gaps and v.shape and v._array.flags.c_contiguous:
         return np.empty((*v.shape[:-1], 2 * v.shape[-1]), v.dtype)[..., ::2]
     return v._array if any(v._array.strides) and not v._array.flags.c_contiguous else np.empty(v.shape, v.dtype)

@@ -33,12 +33,12 @@ from rushlight.compile.run.program import OTHER_LAYOUT, RUN_EAGERLY, Program
 from rushlight.core.mode import mode
 
 # A kind of arguments: their shapes, dtypes and Python values (trees.signature).
-MAX_PROGRAMS = 8  # per kind of arguments, as torch's limit of recompilations
+MAX_PROGRAMS = 8  # limit per kind of arguments, like torch's limit of recompilations
 MAX_KINDS = 128
-MAX_TRACES = 24  # traced runs of one kind of arguments that gave no program
+MAX_TRACES = 24  # most traced runs of one kind of arguments without a program
 MAX_CHANGING_TRACES = 3  # the same, if each run changed Python state
 COUNTER_VALUES = 4  # a Python number that has had this many values counts something: it becomes an input
-UNREPEATED_VALUES = 8  # a Python number that has had this many values will not have one of them again
+UNREPEATED_VALUES = 8  # a Python number with this many values so far will not repeat one of them
 # a piece with fewer ops on fewer elements is faster uncompiled
 MIN_STEPS, MIN_ELEMENTS = 4, 1 << 12
 # Programs of a single traced run, none of which the next run confirmed. After that many, the function is called in
@@ -59,7 +59,7 @@ class CannotCompile(RuntimeError):
     ...     _ = f(rushlight.ones(2)), f(rushlight.ones(2))
     ... except rushlight.compiler.CannotCompile:
     ...     print("it looks at a number")
-    it looks at a number
+    its message: it reads a number
     """
 
 
@@ -77,9 +77,9 @@ class Compiled:
         self.last: dict[Any, Outline] = {}
         # kind of arguments without a program -> the number of traced runs
         self.tries: dict[Any, int] = {}
-        self.given_up = ""  # why there will be no program of the whole function; "" while there may be one
+        self.given_up = ""  # the reason why the whole function will have no program; "" while it may have one
         self.pieces: Pieces | None = None  # the function divided at graph breaks: runs once `given_up` is set
-        # the values that each Python number among the arguments has had
+        # the values so far of each Python number among the arguments
         self.numbers: dict[Any, set] = {}
         # Python state that each run changes: the next call looks for the statement (compile/capture/mutation_probe.py)
         self.probing = ""
@@ -130,7 +130,7 @@ class Compiled:
                     get_default_dtype(),
                     lower_precision(),
                 )
-            except NoArray:  # programs take no sparse tensors and no users' subclasses of Tensor
+            except NoArray:  # programs support no sparse tensors and no users' subclasses of Tensor
                 return self.function(*args, **kwargs)
             for program in self.programs.get(kind, ()):
                 if program.holds():
@@ -197,7 +197,7 @@ class Compiled:
                 try:
                     outline = Outline(tracer, result, flat, grads, before, Snapshot(self.function, others))
                 except Exception as error:
-                    # no program can do the run: results or state that cannot be made again
+                    # no program supports the run: results or state that cannot be recreated
                     refused = isinstance(error, (TypeError, NoArray))
                     if debugging() and not refused:
                         raise
@@ -216,7 +216,7 @@ class Compiled:
         return result
 
     def in_its_place(self, run: EagerRun, kind: Any, last: Outline | None, problem: str | None, call: tuple) -> Any:
-        """The result of a program of the run, in place of the run's; the run's, if there is no program."""
+        """The result of a program of the run, in place of the run's own; the run's own if there is no program."""
         try:
             program = self.consider(kind, run, last, problem)
             return run.result if program is None else run.replaced_by(program, call)
@@ -227,7 +227,7 @@ class Compiled:
             return run.result
 
     def known_outline(self, kind: Any) -> Outline | None:
-        """The outline of a program for these arguments; first of one whose guards hold."""
+        """The outline of a program for these arguments, preferably of one whose guards hold."""
         programs = sorted(self.programs.get(kind, ()), key=lambda p: not p.holds())
         return programs[0].outline if programs else None
 
@@ -292,7 +292,7 @@ class Compiled:
         self.unconfirmed = 0
         programs, fixed = self.programs.setdefault(kind, []), outline.fixed(last)
         for general in [p for p in programs if p.outline is last and len(p.identical) > len(fixed) and p.holds()]:
-            # the program was made for these very tensors; the trace holds for others, too
+            # the program was made for these tensor objects; the trace also holds for others
             general.identical = fixed
             self.entries.pop(general, None)
             return general
@@ -300,7 +300,7 @@ class Compiled:
             change = programs[-1].outline.before.difference(outline.before)
             self.give_up("is called with Python values that change: " + change)
             return None
-        same = outline.bytes == last.bytes  # else numbers that changed become inputs
+        same = outline.bytes == last.bytes  # otherwise changed numbers become inputs
         program: Program | None
         if early is not None and same and early.holds() and self.may_keep(early):
             program, wrong = early, ""
@@ -325,13 +325,15 @@ class Compiled:
         return program
 
     def may_keep(self, program: Program) -> bool:
-        """Whether the program does what the caller needs: not if the results are differentiated twice, and the program
-        writes to memory or draws random numbers."""
+        """Whether the program supports the caller's use: not if the results are differentiated twice, and the program
+        writes to memory or draws random numbers.
+        """
         return not (self.twice.seen and program.live and not program.repeatable)
 
     def made(self, run: EagerRun, outline: Outline) -> tuple[Program | None, str]:
-        """(a program of a traced run, how its results differ from the run's). No program if the run's results are
-        differentiated twice, and a program could not do that."""
+        """(a program of a traced run, the difference between its results and the run's). No program if the run's
+        results are differentiated twice, and the program does not support that.
+        """
         much = sum(v._array.nbytes for s in outline.graph.steps for v in s.outs) >= RELEASE_BYTES
         if much:  # free the memory of the traced runs before the program allocates
             give_back()
@@ -393,7 +395,7 @@ class Compiled:
         return True
 
     def stop(self, why: str) -> None:
-        """Make no program of the whole function from now on."""
+        """Stop making a program of the whole function."""
         self.given_up, self.enter = why, None
         self.last.clear()
         self.early.clear()
@@ -452,7 +454,7 @@ def obstacle(tracer: Tracer, before: Snapshot, draws: Draws, given: list, now: A
 
 
 def changed(tracer: Tracer, nodes: list[tuple], default: Any) -> str | None:
-    """What the run has changed and no program can change, or None.
+    """A change made by the run that no program supports, or None.
 
     Before the run: `nodes`, (tensor, node, array) of each tensor; `default`, the default dtype."""
     for t, node, _ in nodes:
@@ -469,7 +471,7 @@ def little(steps: list) -> bool:
 
 
 def debugging() -> bool:
-    """Whether errors of the compiler itself are raised, and do not end in an eager run."""
+    """Whether errors of the compiler itself are raised, instead of falling back to an eager run."""
     return bool(os.environ.get("RUSHLIGHT_DEBUG"))
 
 
@@ -480,6 +482,6 @@ def lower_precision() -> Any:
 
 
 def forget_all() -> None:
-    """Every compiled function forgets its programs."""
+    """Drop the programs of every compiled function."""
     for compiled in list(EVERYONE):
         compiled.forget()

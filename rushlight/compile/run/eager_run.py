@@ -1,8 +1,8 @@
-"""An eager run that a tracer has watched, and its replacement by the program that was made from it.
+"""An eager run recorded by a tracer, and its replacement by the program made from it.
 
-The program's last bits differ from eager's: its loops round in another way. If the first calls returned eager's
-results, the bits would depend on how often the function was called, and a training that is stopped and resumed would
-not be the same to the bit."""
+The program's last bits differ from eager's, since its loops round differently. If the first calls returned eager's
+results, the bits would depend on the number of calls, and resuming a training would change its bits.
+"""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from rushlight.compile.run.program import OTHER_LAYOUT, RUN_EAGERLY, Program
 class EagerRun:
     """A run of a function: the result, and the memory, gradients and random numbers that changed.
 
-    `outline`: the run's summary, None if no program can do what the run did. `flat`: the tensors among the arguments.
-    `grads`: (source, tensor, its `.grad` before the run) of each tensor. `draws`: the random numbers that the run has
-    drawn."""
+    `outline`: the run's summary, None if no program supports the run. `flat`: the tensors among the arguments. `grads`:
+    (source, tensor, its `.grad` before the run) of each tensor. `draws`: the random numbers that the run has drawn.
+    """
 
     def __init__(
         self, result: Any, outline: Outline | None, flat: list[Any], grads: list[tuple], draws: Draws, tracer: Tracer
@@ -45,7 +45,9 @@ class EagerRun:
         return wrong
 
     def memory_before(self) -> dict:
-        """{source: array} before the run: copies of what the run has written to; the gradients of the leaves."""
+        """{source: array} before the run: copies of the arrays that the run has written to; the gradients of the
+        leaves.
+        """
         old = dict(self.tracer.overwritten)
         for (_, what), _, g in self.grads:
             if g is not None:

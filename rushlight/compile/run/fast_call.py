@@ -1,7 +1,7 @@
-"""The fast call of a program: one generated function, specialized to the arguments of a call that has just succeeded.
+"""The fast call of a program: one generated function, specialized to the arguments of the last successful call.
 
-The function checks that arguments, guards and state are as in that call. If so it runs the program and returns the
-results; else it returns MISSED without side effects, and `Compiled.long_way` handles the call.
+The function checks that arguments, guards and state are unchanged since that call. If so it runs the program and
+returns the results; otherwise it returns MISSED without side effects, and `Compiled.long_way` handles the call.
 
     def enter(args):
         if len(args) != 2: return MISSED

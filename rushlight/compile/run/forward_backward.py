@@ -33,10 +33,10 @@ class Kept:
 
 
 class Twice:
-    """Notices whether the user differentiates twice through the nodes of a traced run."""
+    """Records whether the user differentiates twice through the nodes of a traced run."""
 
     def __init__(self) -> None:
-        self.first = self.last = 0  # clock ticks at the begin and the end of the run
+        self.first = self.last = 0  # clock ticks at the beginning and the end of the run
         self.seen = False
 
     def watch(self, began: int) -> None:
@@ -136,7 +136,8 @@ class CompiledFunctionBackward(Node):
             return 0, False
 
         hooked = [t._node for t in ins if t._node is not None and t._node.hooks is not None]
-        with entered(arguments) as cut, unhooked(hooked):  # the engine runs the hooks, and goes on below the arguments
+        # the engine runs the hooks, and continues below the arguments
+        with entered(arguments) as cut, unhooked(hooked):
             planned(function(*args, **kwargs), arguments, program.outline.before.tensors, numbered)
             outs = [outs[program.live[k]] for k in given]
             cut()

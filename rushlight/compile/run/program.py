@@ -37,7 +37,7 @@ from rushlight.core.tensor import Tensor, from_array, writes_of
 from rushlight.fast.policy import large_arrays
 from rushlight.loops.tiering import at_once
 
-# results of `run`: other layouts, try another program; the function must run eagerly
+# special results of `run`: the layout differs, try another program; the function must run eagerly
 OTHER_LAYOUT, RUN_EAGERLY = object(), object()
 
 
@@ -75,9 +75,9 @@ class Part:
         self.inputs = [(v.name, kind(v)) for v in graph.inputs]
         self.observed = lowering.watched("seen")
         self.made = [v.name for v in graph.outputs()]
-        self._views: tuple | None = None  # the results of `bind`; None: to be made again
+        self._views: tuple | None = None  # the results of `bind`; None if they must be made again
         self.spans: Spans  # the memory that the program writes to, made with the views
-        self.state: set[int] = set()  # ids of the arrays that the function reaches by itself
+        self.state: set[int] = set()  # ids of the arrays that the function reaches without arguments
         self.known: list[np.ndarray | None] = [None] * len(self.sources)
         kinds = [kind for kind, _ in self.sources]
         self.watched = [i for i, kind in enumerate(kinds) if kind in ("state", "grad")]
@@ -197,7 +197,7 @@ LETTER = {"argument": "arg", "state": "p", "number": "n", "grad": "grad", "seed"
 
 
 class Program:
-    """A compiled run. `source`: its text. `run(arguments)`: does what the traced run did, on other numbers.
+    """A compiled run. `source`: its text. `run(arguments)`: repeats the traced run with other numbers.
 
     `plan`: how to build the function's result from arrays (compile/guards/pytree_signature.py). `holds()`: whether all
     guards hold."""
@@ -375,7 +375,7 @@ class Program:
         return next(iter(wrong.values()), "")
 
     def traced_input(self, source: tuple, expected: Any, arguments: list[Any], old: dict) -> np.ndarray:
-        """What the traced run read from a source: gradients of results are ones."""
+        """The array that the traced run read from a source: gradients of results are ones."""
         kind, what = source
         if kind == "seed":
             return np.ones_like(expected.results[self.live[what]])

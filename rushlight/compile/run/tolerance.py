@@ -1,4 +1,4 @@
-"""How much rounding may change a result: run the same ops again, on numbers that differ in the last place.
+"""The effect of rounding on a result: run the same ops again, on numbers that differ in the last place.
 
 Half-precision numbers are computed in single precision and rounded. If the single-precision number is near the midpoint
 of two half-precision numbers, its last place decides which of them is the result. This changes few numbers, but by a
@@ -64,12 +64,12 @@ def of_half(dtype: Any) -> bool:
 
 
 def unit(a: np.ndarray) -> np.ndarray:
-    """How far numbers of half precision are from the next ones towards 0; in float32."""
+    """The distance of half-precision numbers to the next ones towards 0; in float32."""
     bits = np.ascontiguousarray(a).view(np.int16).reshape(a.shape) & SIGN
     below = np.maximum(bits - np.int16(1), np.int16(0)).view(a.dtype)
     return np.abs(single(a)) - single(below)
 
 
 def change(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """By how much, or, of whole numbers, whether."""
+    """The size of the change; for integers, whether they changed."""
     return a != b if b.dtype.kind in "biu" else np.abs(single(a) - single(b))

@@ -57,14 +57,15 @@ class Proof:
             return
 
 
-# folders whose code decides what a program computes
+# folders whose code affects the results of a program
 LAYERS = ("loops", "kernels", "core", "ops", "fast", "compile")
 
 
 @cache
 def surroundings() -> list[bytes]:
-    """What a program's numbers depend on besides its text: versions, the processor's features, rushlight's own
-    files."""
+    """Everything besides its text that a program's numbers depend on: versions, the processor's features, rushlight's
+    own files.
+    """
     own = Path(__file__).parents[2]
     files = [
         (p.name, p.stat().st_mtime_ns, p.stat().st_size)

@@ -1,9 +1,10 @@
 """Verify a program before it is used: compare each loop and each call with the ops' own kernels, on the same inputs.
 
-Comparing only the final results would be too lax and too strict at once. Too lax: an error in a small gradient drowns.
-Too strict: an optimizer that divides by the size of a gradient blows rounding noise up to whole numbers (a bias that
-cancels in a softmax has a gradient of pure noise). So the output of each step is compared, and then replaced by the
-traced run's value (compile/capture/replay.py): no difference reaches the next step."""
+Comparing only the final results would be both too lax and too strict. Too lax: an error in a small gradient would go
+unnoticed. Too strict: an optimizer that divides by the size of a gradient amplifies rounding noise to whole numbers (a
+bias that cancels in a softmax has a gradient of pure noise). So the output of each step is compared, and then replaced
+by the traced run's value (compile/capture/replay.py): no difference reaches the next step.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +49,7 @@ TOLERANCE = {2: 1e-2, 4: 1e-4, 8: 1e-6, 16: 1e-6}
 MIN_RUNS, MAX_RUNS = 3, 16
 # Kinds of perturbation (fields of Noise), each run separately -> the weight of its effect, relative to NOISE_FACTOR.
 FLOATS = {"floats": 1.0}
-# inputs in half precision: as if in float32
+# inputs in half precision: perturbed as if in float32
 HALVES = {**FLOATS, "halves": HALF_NOISE_FACTOR / NOISE_FACTOR, "given": PERTURBED_ULPS * 2.0**-16}
 
 
@@ -106,8 +107,9 @@ class Checker:
         self.forget(i)
 
     def own_kernel(self, steps: list[Any], made: dict[Value, np.ndarray]) -> dict[Value, np.ndarray] | None:
-        """`made` for a step that the program runs by eager's own kernel: there is nothing to compare. None for other
-        steps."""
+        """`made` for a step that the program runs by eager's own kernel, which needs no comparison. None for other
+        steps.
+        """
         call = steps[0]
         if len(steps) > 1 or not isinstance(call, Call) or not call.outs or is_view(call):
             return None
@@ -130,7 +132,7 @@ class Checker:
                 np.copyto(made[s.target], right)
 
     def forget(self, i: int) -> None:
-        """Let go of values that no item after i reads."""
+        """Drop values that no item after i reads."""
         ended = {v for v in (*self.known, *self.places, *self.unsure) if self.ends.get(v, i) < i}
         for v in ended:
             self.known.pop(v, None)
@@ -173,7 +175,7 @@ class Checker:
         still: list[dict[Value, np.ndarray]] = []  # the results without noise, made on demand
 
         def changes(v: Value) -> Iterator[np.ndarray]:
-            """How much each element of `v` changes if the inputs change in their last places, for different noise."""
+            """The change of each element of `v` if the inputs change in their last places, for different noise."""
             if not still:
                 still.append(again(Noise(0, floats=False)))
             for seed in range(MAX_RUNS):
@@ -246,9 +248,9 @@ def name_of(steps: list[Any]) -> str:
 
 
 def difference(a: np.ndarray, b: np.ndarray, changes: Callable[[], Iterator[np.ndarray]]) -> str:
-    """How the array `a` differs from the right one `b`, in words; "" if the difference may be rounding.
+    """The difference of the array `a` from the right one `b`, in words; "" if it may be rounding.
 
-    `changes()`: how much perturbed inputs change each element, for different noise.
+    `changes()`: the changes of each element by perturbed inputs, for different noise.
     """
     if a.shape != b.shape or a.dtype != b.dtype:
         return f"{a.dtype}{a.shape} instead of {b.dtype}{b.shape}"
@@ -282,12 +284,12 @@ def difference(a: np.ndarray, b: np.ndarray, changes: Callable[[], Iterator[np.n
 def beyond_noise(
     pairs: dict[int, tuple[np.ndarray, np.ndarray]], runs: Iterator[list[np.ndarray]], halves: bool
 ) -> list[int]:
-    """The indices of the results that are further from eager's than perturbed runs are from the first of these runs.
+    """The indices of the results whose error exceeds the spread of perturbed runs.
 
     `pairs`: index -> (the program's array, eager's array). `runs`: the results of perturbed runs. `halves`: whether ops
-    round to half precision. A changed rounding to half precision moves few elements, but far, and which ones depends on
-    chance; so an element may differ by its largest change in many runs plus the root mean square of the array's
-    changes."""
+    round to half precision. A changed rounding to half precision moves a few random elements far; so an element may
+    differ by its largest change in many runs plus the root mean square of the array's changes.
+    """
     first = next(runs)
     if not halves:
         some = [*islice(runs, MIN_RUNS)]
@@ -324,7 +326,7 @@ def beyond_noise(
 
 
 def distance(a: np.ndarray, b: np.ndarray) -> str:
-    """How a program's array `a` differs from eager's `b`, in words; "" within TOLERANCE."""
+    """The difference of a program's array `a` from eager's `b`, in words; "" within TOLERANCE."""
     if a.shape != b.shape or a.dtype != b.dtype:
         return f"{a.dtype}{a.shape} instead of {b.dtype}{b.shape}"
     digits = TOLERANCE.get(a.dtype.itemsize, 0)
