@@ -559,7 +559,7 @@ def log_(input: _Tensor) -> _Tensor: """out = log(input). The natural logarithm;
 def log_softmax(input: _Tensor, dim: _int, dtype: Any = ..., *, out: _Tensor | None = ...) -> _Tensor: ...
 def logaddexp(input: _Tensor, other: _Operand, *, out: _Tensor | None = ...) -> _Tensor: """out = log(exp(input) + exp(other)). The logarithm of a sum of exponentials; nothing overflows."""
 def logaddexp2(input: _Tensor, other: _Operand, *, out: _Tensor | None = ...) -> _Tensor: """out = log2(exp2(input) + exp2(other)). The same to base 2; nothing overflows."""
-def logcumsumexp(input: _Tensor, dim: _int, *, out: _Tensor | None = ...) -> _Tensor: """out = logcumsumexp(input, dim). log(exp(x_0) + ... + exp(x_i)), never overflowing; in float64, as torch does: the error would grow with every step."""
+def logcumsumexp(input: _Tensor, dim: _int, *, out: _Tensor | None = ...) -> _Tensor: """out = logcumsumexp(input, dim). log(exp(x_0) + ... + exp(x_i)) without overflow; in float64, as in torch, since the error would grow with every step."""
 def logdet(input: _Tensor) -> _Tensor: ...
 def logical_and(input: _Tensor, other: _Operand, *, out: _Tensor | None = ...) -> _Tensor: """out = logical_and(input, other). Whether both are true; numbers are true unless 0."""
 def logical_not(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = logical_not(input). Whether it is false, or 0."""

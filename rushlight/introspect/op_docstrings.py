@@ -3,7 +3,7 @@
 The formula is the entry's forward and the gradients are its rules, printed by introspect/formulas.py; shapes, dtypes and errors
 follow from the family; the example is run, so that its output is true. Only the sentence that says what an op does is
 written by hand: `doc=` in the entry, or in docs.py of its subject.
-"""  # noqa: E501
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Conversions between float16 or bfloat16 and float32, and elementwise kernels that compute in float32, as torch does."""
+"""Conversions between 16-bit floats and float32, and elementwise kernels that compute in float32, as torch does."""
 
 from __future__ import annotations
 

@@ -137,7 +137,7 @@ def all_of(key: Sequence) -> bool:
 
 
 def index_add_zeros(g: ndarray, tensors: Sequence[ndarray], key: tuple, shape: tuple) -> ndarray:
-    """Zeros of `shape` with g added at `key`: the transpose of `index`. A position that occurs twice gets both values."""
+    """Zeros of `shape` with g added at `key`: the transpose of `index`. A repeated position gets the sum."""
     r = np.zeros(shape, g.dtype)
     place = merged(key, tensors)
     at = mask_alone(shape, place)

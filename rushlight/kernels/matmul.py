@@ -71,7 +71,7 @@ def turned(x: ndarray, y: ndarray) -> str:
 
 @site
 def large(x: ndarray, y: ndarray, bias: ndarray | None = None, out: ndarray | None = None) -> ndarray:
-    """x y + bias, for more than LARGE_PRODUCTS multiplications; of two matrices, or of stacks of matrices without bias."""
+    """x y + bias for more than LARGE_PRODUCTS multiplications; for two matrices, or for stacks without bias."""
     if x.ndim > 2:
         return np.matmul(x, y, out=out)
     r = of_matrices(x, y, out)

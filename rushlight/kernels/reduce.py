@@ -250,7 +250,7 @@ def first_along(dims: tuple[int, ...], ndim: int) -> tuple[slice, ...]:
 
 
 def doubtful(squares: ndarray, first: ndarray, n: float) -> bool:
-    """True if rounding errors of the mean may dominate some sum of n squares; `first` numbers give the magnitude of x."""
+    """True if rounding errors of the mean may dominate a sum of n squares; `first` gives the magnitude of x."""
     least = abs(first) if first.dtype.kind == "c" else first
     return bool(np.count_nonzero(squares.reshape(first.shape) <= least * least * (n * NOISE[squares.itemsize])))
 

@@ -1,4 +1,4 @@
-"""The ops: a table, a file a subject, and the families that make functions of its entries."""
+"""The ops: a table with one file per subject, and the families that turn its entries into functions."""
 
 from rushlight.base import lazy
 from rushlight.base.higher import Higher

@@ -1,8 +1,9 @@
 """The class of the texts in each subject's `docs.py`. introspect/op_docstrings.py puts the texts into docstrings. An
 entry may have `doc=` instead.
 
-Only what the entry does not tell: no formula that the forward prints, no shape, dtype or error that the family
-implies."""
+The texts add only information that the entry lacks: no formula that the forward prints, no shape, dtype or error that
+the family implies.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ from typing import NamedTuple
 
 
 class Text(NamedTuple):
-    """A sentence or two; `formula`, `shape`, `dtype`, `errors` where what the family says is wrong or too little."""
+    """A sentence or two; `formula`, `shape`, `dtype`, `errors` if the family's text would be wrong or incomplete."""
 
     says: str = ""
     formula: str = ""

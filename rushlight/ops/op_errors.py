@@ -1,4 +1,4 @@
-"""The errors of an op in terms of the user's call: the op's name, its inputs, torch's words for NumPy's errors."""
+"""Errors of an op in terms of the user's call: the op's name, its inputs, and torch's messages in place of NumPy's."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ MASKED = (
     "the `~` or `logical_not()` operator instead."
 )
 
-# torch's words for dtypes that an op does not take, where they do not speak of a kernel.
+# torch's messages for unsupported dtypes that do not mention a kernel.
 NOT_TAKEN = {
     "neg": "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use "
     "the `~` or `logical_not()` operator instead.",
@@ -49,7 +49,7 @@ UNFIT = "shapes do not broadcast"
 
 
 def failure(op: Op, args: Sequence[Any], error: Exception) -> Exception:
-    """A kernel's error, told in terms of the user's call. A kernel's text may end in `; hint: ...`."""
+    """A kernel's error in terms of the user's call. A kernel's message may end in `; hint: ...`."""
     if (watch := mode().watch) is not None:
         watch.on_error(op, args, error)
     if isinstance(error, MemoryError):
@@ -63,7 +63,7 @@ def failure(op: Op, args: Sequence[Any], error: Exception) -> Exception:
     tensors = [a for a in args if isinstance(a, Tensor)]
     name, text = op.called, str(error)
     facts: dict[str, Any] = {"op": name, "inputs": described(op, args)}
-    if "\n  at: " in text:  # explained already, but where it was found the op was not known
+    if "\n  at: " in text:  # the error has a message already, but at that point the op was unknown
         what, _, rest = text.partition("\n")
         return (
             error
@@ -80,13 +80,13 @@ def failure(op: Op, args: Sequence[Any], error: Exception) -> Exception:
             transposed(tensors) or "make the sizes equal or 1, aligned at the last dimension: reshape() or unsqueeze()",
             **facts,
         )
-    # the binder's: a keyword, an argument too many
+    # an error of the binder: an unknown keyword, too many arguments
     if isinstance(error, TypeError) and text.startswith(f"{name}() "):
         return type_error(text, **facts)
     refused = isinstance(error, (TypeError, NotImplementedError)) and any(
         [part in text for part in ("ufunc", "not supported", "not implemented")]
     )
-    # torch looks at shapes first
+    # torch checks shapes first
     if refused and op.elementwise and (found := mismatch(tensors)) != UNFIT:
         return runtime_error(found, **facts)
     if isinstance(error, TypeError) and refused:
@@ -95,7 +95,7 @@ def failure(op: Op, args: Sequence[Any], error: Exception) -> Exception:
         return type_error(f"{name}(): {text}", **facts)
     what, _, hint = text.partition("; hint: ")
     if isinstance(error, IndexError):
-        if what.endswith("index out of range"):  # of Python: a size was asked for
+        if what.endswith("index out of range"):  # a Python error: a size is required
             first = next((t for t in flattened(args) if isinstance(t, Tensor)), None)
             n = 1 if first is None else first._array.ndim or 1
             return beyond(n, args[len(op.inputs) :], facts)
@@ -105,13 +105,13 @@ def failure(op: Op, args: Sequence[Any], error: Exception) -> Exception:
         return unfit(name, tuple(args), {}, error)
     if isinstance(error, (ValueError, TypeError)):
         return runtime_error(f"{name}(): {what}", hint, **facts)
-    if type(error) in (RuntimeError, NotImplementedError, LinAlgError):  # in torch's words already
+    if type(error) in (RuntimeError, NotImplementedError, LinAlgError):  # the message is torch's already
         return type(error)(explain(what, hint, **facts))
     return error
 
 
 def beyond(n: int, settings: Sequence[Any], facts: dict) -> Exception:
-    """The error for the first setting that is not a dimension of a tensor of `n` dimensions."""
+    """The error for the first setting that is not a dimension of a tensor with `n` dimensions."""
     dims = [d for d in flattened(settings) if type(d) is int and not -n <= d < n]
     if dims:
         return out_of_range(dims[0], n, **facts)
@@ -119,7 +119,7 @@ def beyond(n: int, settings: Sequence[Any], facts: dict) -> Exception:
 
 
 def not_taken(op: Op, args: Sequence[Any], dtype: dtypes.dtype) -> RuntimeError:
-    """The error for tensors of a dtype that the op does not take; torch looks at their shapes first."""
+    """The error for tensors of a dtype that the op does not support; torch checks their shapes first."""
     check_settings(op, args)
     tensors = [a for a in args if isinstance(a, Tensor)]
     facts = {"op": op.called, "inputs": described(op, args)}
@@ -139,7 +139,7 @@ def unsupported(op: Op, given: Sequence[Any]) -> str:
     return f'"{op.called}" not implemented for {kinds}'
 
 
-# Settings that torch takes as a Scalar: any number.
+# Settings that are a Scalar in torch: any number.
 SCALARS = {"value", "alpha", "beta", "p", "ord", "weight", "correction", "min", "max", "maxnorm"}
 
 
@@ -166,7 +166,7 @@ def too_large(op: Op, args: Sequence[Any], text: str) -> Exception | None:
     return None
 
 
-# Python's own words for an integer above 64 bits, and one below.
+# Python's messages for an integer above 64 bits, and below.
 TOO_LARGE = (("int too big to convert", "use a float"), ("can't convert negative int to unsigned",))
 
 
@@ -178,7 +178,7 @@ def unfit_dtype(op: Op, tensors: Sequence[Tensor]) -> str:
 
 
 def hint_of_kinds(kinds: str, takes: str) -> str:
-    """The hint for tensors of the kinds `kinds` where the op takes the kinds `takes` (NumPy's letters)."""
+    """The hint for tensors of the kinds `kinds` if the op supports the kinds `takes` (NumPy's letters)."""
     if "c" in kinds:
         return "take the parts: x.real and x.imag, or the size x.abs()"
     if "f" in kinds or "V" in kinds:
@@ -187,11 +187,11 @@ def hint_of_kinds(kinds: str, takes: str) -> str:
 
 
 def index_words(what: str, args: Sequence[Any]) -> str:
-    """NumPy's words for an index that does not fit, in torch's."""
+    """NumPy's message for an invalid index, in torch's words."""
     x = args[0]._array if args and isinstance(args[0], Tensor) else np.empty(0)
     if what.startswith("too many indices"):
         key = args[1] if not x.ndim and len(args) > 1 else None
-        if isinstance(key, tuple) and len(key) == 2 and key[1] is ...:  # a number's element, x[0]
+        if isinstance(key, tuple) and len(key) == 2 and key[1] is ...:  # an index into a 0-d tensor, x[0]
             return (
                 "slice() cannot be applied to a 0-dim tensor."
                 if isinstance(key[0], slice)
@@ -214,7 +214,7 @@ def index_words(what: str, args: Sequence[Any]) -> str:
 
 
 def index_hint(what: str, args: Sequence[Any]) -> str:
-    """What to write instead of an index that does not fit."""
+    """The hint for an invalid index."""
     x = args[0]._array if args and isinstance(args[0], Tensor) else None
     words = what.split()
     if " out of bounds for dimension " in what and words[-1].isdigit():
@@ -231,7 +231,7 @@ def index_hint(what: str, args: Sequence[Any]) -> str:
 
 
 def flattened(args: Sequence[Any]) -> list[Any]:
-    """What is in arguments and in their tuples and lists."""
+    """The arguments, with tuples and lists flattened."""
     return [one for a in args for one in (flattened(a) if isinstance(a, (tuple, list)) else [a])]
 
 
@@ -252,7 +252,7 @@ def described(op: Op, args: Sequence[Any]) -> str:
 
 
 def gathered(op: Op, args: Sequence[Any]) -> Sequence[Any]:
-    """The arguments with x.permute(2, 0, 1), whose dimensions were not bound yet, as x.permute((2, 0, 1))."""
+    """The arguments, where x.permute(2, 0, 1) with unbound dimensions becomes x.permute((2, 0, 1))."""
     if (several := op.options.get("variadic")) and len(args) > len(op.inputs):
         i = (op.inputs + op.settings).index(several)
         if not isinstance(args[i], (tuple, list)):
@@ -261,7 +261,7 @@ def gathered(op: Op, args: Sequence[Any]) -> Sequence[Any]:
 
 
 def argument(name: str, value: Any) -> str:
-    """An argument in words, without its name."""
+    """An argument as text, without its name."""
     if isinstance(value, (tuple, list)):
         if name == "key":  # of x[key]
             parts = [argument("", part) for part in value if part is not ...]
@@ -288,7 +288,7 @@ def mismatch(tensors: Sequence[Tensor]) -> str:
 
 
 def transposed(tensors: Sequence[Tensor]) -> str:
-    """A hint for two tensors of which one fits transposed; "" for other tensors."""
+    """A hint for two tensors if one of them fits when transposed; "" for other tensors."""
     if len(tensors) != 2 or min(t._array.ndim for t in tensors) < 2:
         return ""
     shapes = [t._array.shape for t in tensors]
@@ -305,9 +305,9 @@ def transposed(tensors: Sequence[Tensor]) -> str:
 
 
 def check_tensors(op: Op, values: Sequence[Any], missed: bool = False) -> None:
-    """TypeError where one of the op's inputs should be a tensor and is something else.
+    """TypeError if one of the op's inputs should be a tensor but is not.
 
-    `missed`: None was, so it is not an input left out. The first is never left out.
+    `missed`: the value was None, so the input was not left out. The first input is never left out.
     """
     for i, (name, value) in enumerate(zip(op.inputs, values)):
         for part in value if name == "tensors" and isinstance(value, (tuple, list)) else (value,):
@@ -341,7 +341,7 @@ def kind_of(op: Op, name: str) -> str:
 
 
 def check_settings(op: Op, args: Sequence[Any]) -> None:
-    """TypeError for a setting that is not of its kind: a dimension that is a word."""
+    """TypeError for a setting of the wrong type: a dimension that is a string."""
     names, args = op.inputs + op.settings, gathered(op, args)
     if "order" in op.options or len(args) > len(names):
         return  # the arguments may not be in the order of the entry yet
@@ -351,7 +351,7 @@ def check_settings(op: Op, args: Sequence[Any]) -> None:
 
 
 def misplaced_number(op: Op, operands: Sequence[Any], allowed: Sequence[str]) -> TypeError:
-    """The error for a Python number in a place where the op takes tensors only.
+    """The error for a Python number as an input that must be a tensor.
 
     `allowed`: the inputs that may be numbers."""
     if not allowed:

@@ -1,4 +1,4 @@
-"""The rest of the library: see base/lazy.py."""
+"""The ops and namespaces that are loaded last: see base/lazy.py."""
 
 from rushlight.ops.index import segment_reduce as segments
 from rushlight.ops.index import take_put as picking

@@ -108,7 +108,7 @@ def plain(items: tuple) -> bool:
 
 
 def stands_for(new: Any, old: Any) -> bool:
-    """Whether one tensor may replace another in code that does not read the elements: same shape, dtype and attributes."""
+    """Whether one tensor may replace another in code that reads no elements: same shape, dtype and attributes."""
     return (
         type(new) is type(old) is Tensor
         and new._array.shape == old._array.shape

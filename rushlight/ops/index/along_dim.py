@@ -9,7 +9,7 @@ from rushlight.core.worlds import adopt, shared
 from rushlight.kernels import index as kernels
 from rushlight.kernels import scatter as reducing
 
-if TYPE_CHECKING:  # the names in rules; a rule's world gives them (core/worlds.py)
+if TYPE_CHECKING:  # names in rules, provided by the rule's world (core/worlds.py)
     from rushlight.core.rule_names import cast, clone, embed, reshape, unsqueeze, where, zeros, zeros_like
 
 adopt(kernels)
@@ -17,7 +17,7 @@ adopt(reducing)
 
 
 def sizes_of_rows_summed(x, take, land, n):
-    """n rows as long as those of x."""
+    """n rows with the row shape of x."""
     return [((n, x.shape[1]), x.dtype)]
 
 
@@ -62,8 +62,7 @@ embedding = inner(lambda weight, index, /, padding_idx=None: embedding(weight, i
     linear="weight", sizes="all")
 embedding_grad = inner(lambda x, index, /, n, padding_idx=None: embedding_grad(x, index, n, padding_idx),
     x=lambda g, index, padding_idx: embedding_back(g, index, padding_idx))
-# The rows of bags added up: r[land[i]] += x[take[i]]. The derivative is the same with `take` and `land` in each other's
-# place.
+# Rows added up into bags: r[land[i]] += x[take[i]]. The derivative is the same op with `take` and `land` exchanged.
 rows_summed = inner(lambda x, take, land, /, n: rows_summed(x, take, land, n),
     x=lambda g, take, land, x_shape: rows_summed(g, land, take, x_shape[0]),
     node="EmbeddingBagBackward0", linear="x", sizes=sizes_of_rows_summed)
@@ -71,8 +70,8 @@ rows_summed = inner(lambda x, take, land, /, n: rows_summed(x, take, land, n),
 # `embedding`.
 without_gradient = inner(lambda x, mask, /: clone(x), x=lambda g, mask: where(mask, 0, g), linear="x", batched="whole")
 
-# x, whose gradient is multiplied by `share`. What this gradient depends on is not multiplied again: the derivative of
-# `scaled_once` leaves the share out, as torch's does.
+# x, with its gradient multiplied by `share`. The derivative of this gradient is not multiplied again: the derivative of
+# `scaled_once` omits the share, as in torch.
 with_scaled_gradient = inner(lambda x, share, /: clone(x),  x=lambda g, share: scaled_once(g, share), batched="align")
 scaled_once          = inner(lambda x, share, /: x * share, x=lambda g: g, batched="align")
 # fmt: on
@@ -111,7 +110,7 @@ def share_of_source(g, x, index, source, out, dim, reduce, include_self):
 
 @shared
 def how_many(g, index, dim, include_self):
-    """How many elements were averaged at each place."""
+    """The number of elements averaged at each position."""
     n = scatter_add(zeros(g.shape, g) + include_self, index, zeros(index.shape, g) + 1, dim)
     return where(n == 0, 1, n)
 

@@ -21,7 +21,7 @@ from rushlight.ops.tensor.node_names import called
 
 
 def check_source(input: Tensor, index: Tensor, src: Tensor, name: str) -> None:
-    """RuntimeError unless the source has the input's dtype and as many dimensions as the index."""
+    """RuntimeError unless the source has the input's dtype and the index's number of dimensions."""
     if src._array.dtype != input._array.dtype:
         raise runtime_error(
             f"{name}(): Expected self.dtype to be equal to src.dtype",
@@ -65,9 +65,10 @@ def check_places(input: Tensor, index: Tensor, src: Tensor | None, name: str, di
 
 @composite()
 def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False, out: Tensor | None = None) -> Tensor:
-    """out[i][j] = input[index[i][j]][j] for dim 0, input[i][index[i][j]] for dim 1, and so on; as large as the index.
+    """out[i][j] = input[index[i][j]][j] for dim 0, input[i][index[i][j]] for dim 1, and so on; the result has the
+    index's shape.
 
-    RuntimeError for an index that is not there, or larger than the input in another dimension.
+    RuntimeError for an index out of range, or an index larger than the input in another dimension.
 
     >>> rushlight.gather(rushlight.tensor([[1, 2], [3, 4]]), 1, rushlight.tensor([[0, 0], [1, 0]]))
     tensor([[1, 1],
@@ -117,7 +118,7 @@ def scatter(
 ) -> Tensor:
     """out = input, then out[index[i][j]][j] = src[i][j] for dim 0, and so on; a number is written everywhere.
 
-    `reduce`: "add" or "multiply" instead. Where an index occurs twice, the last value wins. RuntimeError for shapes or
+    `reduce`: "add" or "multiply" instead. If an index occurs twice, the last value wins. RuntimeError for shapes or
     dtypes that do not fit, and for an index out of range.
 
     >>> rushlight.zeros(1, 3).scatter(1, rushlight.tensor([[2]]), 5.)
@@ -158,15 +159,14 @@ def landed(op: Callable, out: Tensor | None, input: Tensor, *args: Any) -> Tenso
 
 
 def lined(src: Any, index: Tensor) -> Any:
-    """A tensor of one number as a row of one, where the index is a row; of a row the first, where the index is a
-    number."""
+    """A one-number tensor as a row if the index is a row; the first element of a row if the index is a number."""
     if not isinstance(src, Tensor) or src._array.ndim + index._array.ndim != 1:
         return src
     return src if not src._array.size else src[0] if src._array.ndim else src.reshape(1)
 
 
 def covered(src: Tensor, index: Tensor) -> Tensor:
-    """The part of src that the index has places for."""
+    """The part of src that matches the index's shape."""
     if src._array.shape == index._array.shape or src._array.ndim != index._array.ndim:
         return src
     return src[tuple(slice(n) for n in index._array.shape)]
@@ -199,7 +199,7 @@ def check_slices(input: Tensor, dim: int, index: Tensor, source: Tensor, name: s
         )
     dim = wrap(dim, len(x))
     kind = IndexError if name == "index_copy" else RuntimeError
-    # index_copy takes a number as a slice of one
+    # index_copy treats a number as a slice with one element
     ranks = len(x) != len(y) and (x and y or kind is RuntimeError)
     if ranks or x[:dim] + x[dim + 1 :] != y[:dim] + y[dim + 1 :]:
         raise (kind if ranks else RuntimeError)(
@@ -249,10 +249,10 @@ def index_put(
     *,
     out: Tensor | None = None,
 ) -> Tensor:
-    """The tensor with `values`, broadcast, written or added at the positions that the index tensors name.
+    """The tensor with `values`, broadcast, written or added at the positions given by the index tensors.
 
-    One tensor for each dimension, None for all of it, or a mask. RuntimeError for another dtype of values, IndexError
-    for a position out of range.
+    One index tensor for each dimension, None for a whole dimension, or a mask. RuntimeError for another dtype of
+    values, IndexError for a position out of range.
 
     >>> rushlight.index_put(rushlight.zeros(3), (rushlight.tensor([0, 0]),), rushlight.tensor(2.), accumulate=True)
     tensor([4., 0., 0.])

@@ -42,12 +42,12 @@ def parse(key: Any) -> tuple[tuple, list[Tensor]]:
                 found.append(HERE)
                 tensors.append(index_tensor)
     if not elided:
-        found.append(Ellipsis)  # so that NumPy returns a view for a single element, too
+        found.append(Ellipsis)  # so that NumPy returns a view even for a single element
     return tuple(found), tensors
 
 
 def stands_for_tuple(key: list) -> bool:
-    """Whether torch takes a list for a tuple: x[[[0, 1], [1, 0]]] is x[[0, 1], [1, 0]], as in NumPy of old."""
+    """True if torch treats a list as a tuple: x[[[0, 1], [1, 0]]] is x[[0, 1], [1, 0]], as in old versions of NumPy."""
     parts = (Tensor, list, tuple, slice, range, ndarray)
     stands = len(key) < 32 and any(part is None or part is Ellipsis or isinstance(part, parts) for part in key)
     if stands:
@@ -60,9 +60,10 @@ def stands_for_tuple(key: list) -> bool:
 
 
 def integers_first(x: Tensor, parts: tuple, tensors: list[Tensor]) -> tuple[Tensor, tuple]:
-    """The view that the plain integers of a key choose, and the rest of the key. NumPy takes integers for index
-    tensors: for x of shape (2, 3, 4), x[0, :, [1, 2]] is (2, 3) there and (3, 2) in torch. Side by side it is the
-    same."""
+    """The view selected by the plain integers of a key, and the rest of the key. NumPy would treat the integers as
+    index tensors: for x of shape (2, 3, 4), x[0, :, [1, 2]] has shape (2, 3) in NumPy and (3, 2) in torch. If they are
+    adjacent, both agree.
+    """
     if len(tensors) > 1 and parts[-1] is not ...:
         parts = closed(x, parts, tensors)
     places = [i for i, part in enumerate(parts) if part is HERE or part.__class__ is int]
@@ -72,7 +73,7 @@ def integers_first(x: Tensor, parts: tuple, tensors: list[Tensor]) -> tuple[Tens
     rest = iter(tensors)
     for part in parts:
         if part is HERE:
-            index = next(rest)._array  # a mask indexes as many dimensions as it has
+            index = next(rest)._array  # a mask indexes as many dimensions as its own number of dimensions
             chosen.extend([slice(None)] * (index.ndim if index.dtype.kind == "b" else 1))
         elif part is not None:
             chosen.append(slice(None) if part.__class__ is slice else part)
@@ -108,7 +109,7 @@ def as_index(part: Any) -> Tensor | None:
         part = choosing(part)
         if (
             part._array.dtype.kind in "iu" and part._array.ndim == 0 and isinstance(part._array, ndarray)
-        ):  # no batch of vmap
+        ):  # not a batch of vmap
             return None
         check_kind(part._array)
         return part
@@ -166,7 +167,7 @@ def read(x: Tensor, key: Any) -> Tensor:
 
 def write(x: Tensor, key: Any, value: Any) -> None:
     """x[key] = value, in memory and in the graph."""
-    if key is False:  # no write: the version stays
+    if key is False:  # nothing is written: the version stays
         return
     parts, tensors = parse(key)
     if not isinstance(value, Tensor):
@@ -216,7 +217,7 @@ def iterate(x: Tensor) -> Iterator[Tensor]:
 
 
 def contains(x: Tensor, value: Any) -> bool:
-    """Whether some element equals the value, a number or a tensor. RuntimeError for other things."""
+    """True if some element equals the value, a number or a tensor. RuntimeError for other values."""
     if not isinstance(value, (Tensor, int, float, complex, np.generic)):
         raise runtime_error(f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(value)}.")
     noticed(x)
@@ -229,7 +230,7 @@ def backwards(x: Tensor) -> Tensor:
 
 
 def delete(x: Tensor, key: Any) -> None:
-    """del x[key]: TypeError, as the elements of a tensor stay."""
+    """del x[key]: TypeError, since elements of a tensor cannot be deleted."""
     raise type_error("Tensor does not support deleting items", "select the elements to keep: x[mask], torch.cat")
 
 

@@ -8,12 +8,12 @@ from rushlight.core.build import build, inner
 from rushlight.core.worlds import adopt
 from rushlight.kernels import index as kernels
 
-if TYPE_CHECKING:  # the names in rules; a rule's world gives them (core/worlds.py)
+if TYPE_CHECKING:  # names in rules, provided by the rule's world (core/worlds.py)
     from rushlight.core.rule_names import index_put
 
 adopt(kernels)
 
-# `key` holds HERE where index tensors go.
+# `key` holds HERE at the position of each index tensor.
 
 # fmt: off
 index = inner(lambda x, tensors, /, key: index(x, tensors, key),

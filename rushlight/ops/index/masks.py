@@ -1,4 +1,4 @@
-"""Where a condition holds: choosing, and reading and writing at masks."""
+"""Conditions and masks: choosing elements, and reading and writing at masks."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
             "compare first: mask = m != 0",
         )
     made = masked(mask, one_number(value, input, "masked_fill_"), input)
-    # torch's is, whatever x's order
+    # torch's result is contiguous, whatever x's memory order
     if made._array.__class__ is np.ndarray and not made._array.flags.c_contiguous:
         return called(s.contiguous(made), "MaskedFillBackward0")
     return made
@@ -121,7 +121,7 @@ def where(condition: Tensor, input: Any = None, other: Any = None, *, out: Tenso
         raise type_error(
             "where() received an invalid combination of arguments: it takes (condition) or (condition, input, other)"
         )
-    if isinstance(condition, Tensor) and condition._array.dtype == np.uint8:  # torch's masks of old
+    if isinstance(condition, Tensor) and condition._array.dtype == np.uint8:  # torch's old kind of masks
         warn_once(
             "where received a uint8 condition tensor. This behavior is deprecated and will be removed in a future "
             "version of PyTorch. Use a boolean condition instead."

@@ -31,8 +31,8 @@ def segment_reduce(
     unsafe: bool = False,
     initial: Any = None,
 ) -> Tensor:
-    """Reduce each segment of the data along `axis`. `lengths` gives the length of each segment; or `offsets` gives the
-    begin of each and the end of the last.
+    """Reduce each segment of the data along `axis`. `lengths` gives the length of each segment; alternatively `offsets`
+    gives the start of each segment and the end of the last one.
 
     `reduce`: "sum", "mean", "max" ("amax"), "min" ("amin") or "prod", beginning with `initial`. Dimensions before
     `axis` have lengths (or offsets) of their own. Elements that tie share the gradient. RuntimeError for lengths that
@@ -87,7 +87,7 @@ def reduced(rows: Tensor, of: Tensor, sizes: np.ndarray, reduce: str, initial: A
 def stretches(
     data: Tensor, lengths: Tensor | None, indices: Tensor | None, offsets: Tensor | None, axis: int, unsafe: bool
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Where each stretch begins, and how long it is, among all rows before and along `axis`."""
+    """The start and length of each segment, among all rows before and along `axis`."""
     if indices is not None:
         raise runtime_error("segment_reduce(): indices based reduction is not supported yet.", "lengths=")
     given = lengths if lengths is not None else offsets
@@ -119,7 +119,7 @@ def stretches(
 
 
 def _convert_indices_from_coo_to_csr(input: Tensor, size: int, *, out_int32: bool = False) -> Tensor:
-    """Where the places of each row begin, and the last ends: `input` are the rows of places, sorted.
+    """The start of each row's elements, and the end of the last row: `input` has the sorted row indices.
 
     >>> rushlight._convert_indices_from_coo_to_csr(rushlight.tensor([0, 0, 2]), 3)
     tensor([0, 2, 2, 3])
@@ -131,7 +131,7 @@ def _convert_indices_from_coo_to_csr(input: Tensor, size: int, *, out_int32: boo
 def _convert_indices_from_csr_to_coo(
     crow_indices: Tensor, col_indices: Tensor, *, out_int32: bool = False, transpose: bool = False
 ) -> Tensor:
-    """Rows and columns (2, n) of places, from where each row begins; with `transpose`, columns and rows.
+    """Rows and columns (2, n) of the elements, from the start of each row; with `transpose`, columns and rows.
 
     >>> rushlight._convert_indices_from_csr_to_coo(rushlight.tensor([0, 2, 2, 3]), rushlight.tensor([0, 1, 2]))
     tensor([[0, 0, 2],

@@ -116,7 +116,7 @@ def check_flat(index: Tensor, n: int, name: str) -> None:
 
 @composite()
 def take(input: Tensor, index: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The elements at places counted through row by row; negative ones from the end.
+    """The elements at flat indices in row-major order; negative indices count from the end.
 
     >>> rushlight.take(rushlight.tensor([[4, 3, 5], [6, 7, 8]]), rushlight.tensor([0, 2, 5]))
     tensor([4, 5, 8])
@@ -128,7 +128,7 @@ def take(input: Tensor, index: Tensor, *, out: Tensor | None = None) -> Tensor:
 
 @composite()
 def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
-    """The input with the elements of source written, or added, at places counted through row by row.
+    """The input with the elements of source written, or added, at flat indices in row-major order.
 
     >>> rushlight.put(rushlight.zeros(2, 2), rushlight.tensor([1, 2]), rushlight.tensor([9., 8.]))
     tensor([[0., 9.],
@@ -153,7 +153,8 @@ def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) 
 
 @composite()
 def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None, *, out: Tensor | None = None) -> Tensor:
-    """`gather` with the other dimensions broadcast; without `dim`, among all elements. Fits argsort and its like.
+    """`gather` with the other dimensions broadcast; without `dim`, among all elements. For indices from argsort, argmax
+    and so on.
 
     >>> x = rushlight.tensor([[3, 1], [2, 4]])
     >>> rushlight.take_along_dim(x, x.argsort(1), 1)
@@ -226,7 +227,7 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
 
 @composite(looks=True)
 def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1, out: Tensor | None = None) -> Tensor:
-    """`nonzero` with a given number of rows: cut off, or filled up.
+    """`nonzero` with a given number of rows: truncated, or filled up.
 
     >>> rushlight.nonzero_static(rushlight.tensor([0, 1, 1]), size=3)
     tensor([[ 1],

@@ -1,4 +1,4 @@
-"""Checks of arguments of functions of matrices, with torch's messages, and helpers that these functions share."""
+"""Argument checks for functions of matrices, with torch's messages, and helpers shared by these functions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def given(out: Any, made: Any) -> Any:
 
 
 def with_names(function: Callable, name: str, **names: str) -> Callable:
-    """The same function under another name and with torch's names of the parameters."""
+    """The same function under another name, with torch's parameter names."""
     code = function.__code__
     found = tuple(names.get(n, n) for n in code.co_varnames)
     keywords = {names.get(k, k): v for k, v in (function.__kwdefaults__ or {}).items()}
@@ -50,7 +50,7 @@ def check_tensor(x: Any, name: str, argument: str = "A", position: int = 1) -> N
 
 
 def check_numbers(x: Tensor, name: str, low: bool = False) -> None:
-    """RuntimeError unless the elements are floating-point or complex; of 16 bits only if `low`."""
+    """RuntimeError unless the elements are floating-point or complex; 16-bit floats are allowed only if `low`."""
     if x.dtype.category < dtypes.FLOATING:
         raise runtime_error(
             f"{name}: Expected a floating point or complex tensor as input. Got {x.dtype.scalar_type}",
@@ -63,7 +63,7 @@ def check_numbers(x: Tensor, name: str, low: bool = False) -> None:
 
 
 def check_matrix(x: Tensor, name: str, argument: str = "A", numbers: bool = True) -> None:
-    """RuntimeError unless it is a matrix, or a stack of them, of floating-point or complex numbers."""
+    """RuntimeError unless x is a matrix, or a stack of matrices, of floating-point or complex numbers."""
     check_tensor(x, name, argument)
     if x._array.ndim < 2:
         raise runtime_error(
@@ -85,7 +85,7 @@ def check_square(x: Tensor, name: str, argument: str = "A", numbers: bool = True
 
 
 def check_same(a: Tensor, b: Tensor, name: str, names: tuple[str, str] = ("A", "B")) -> None:
-    """RuntimeError unless both have one dtype."""
+    """RuntimeError unless both have the same dtype."""
     check_tensor(b, name, names[1], 2)
     if a._array.dtype != b._array.dtype:
         p, q = names
@@ -97,7 +97,7 @@ def check_same(a: Tensor, b: Tensor, name: str, names: tuple[str, str] = ("A", "
 
 
 def check_equation(a: Tensor, b: Tensor, left: bool, name: str) -> None:
-    """RuntimeError unless a X = b (X a = b where not `left`) can hold."""
+    """RuntimeError unless the shapes fit a X = b (X a = b if not `left`)."""
     if a._array.shape[-2] != b._array.shape[-2 if left else -1]:
         sizes = " and ".join("x".join(map(str, t._array.shape[-2:])) for t in (a, b))
         raise runtime_error(

@@ -19,7 +19,7 @@ from rushlight.core.worlds import ARRAYS, TENSORS, adopt, shared
 from rushlight.kernels import factorizations as kernels
 from rushlight.ops.math import special as special  # no_derivative
 
-if TYPE_CHECKING:  # the names in rules; a rule's world gives them (core/worlds.py)
+if TYPE_CHECKING:  # names in rules, provided by the rule's world (core/worlds.py)
     from rushlight.core.rule_names import (
         cast,
         cat,
@@ -97,13 +97,13 @@ def diagonal_of(x):
 
 @shared
 def of_kind(g, x):
-    """The real part, where x is real."""
+    """The real part if x is real, else g itself."""
     return g if is_complex(x) or not is_complex(g) else real(g)
 
 
 @shared
 def quotient(a, b):
-    """a / b, but 0 / 0 is 0: where the loss does not depend on an eigenvector, equal eigenvalues do no harm."""
+    """a / b, except that 0 / 0 is 0: if the loss does not depend on an eigenvector, equal eigenvalues are harmless."""
     nothing = (a == 0) & (b == 0)
     return where(nothing, 0, a) / where(nothing, 1, b)
 

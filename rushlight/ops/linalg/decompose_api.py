@@ -59,7 +59,7 @@ def cholesky_of(A: Tensor, name: str, checked: str | None, upper: bool) -> Any:
 
 @composite("linalg_cholesky")
 def linalg_cholesky(A: Tensor, *, upper: bool = False, out: Tensor | None = None) -> Tensor:
-    """A = L L^H with L lower triangular and positive on the diagonal, for Hermitian positive-definite A; or A = U^H U.
+    """A = L L^H with L lower triangular and with a positive diagonal, for Hermitian positive-definite A; or A = U^H U.
 
     A: (..., n, n), of which only the lower triangle is read (the upper one if `upper`). LinAlgError if the matrix is
     not positive-definite. The gradient is Hermitian.
@@ -89,7 +89,7 @@ def cholesky(input: Tensor, upper: bool = False, *, out: Tensor | None = None) -
 
 @composite("linalg_eigh")
 def eigh(A: Tensor, UPLO: str = "L", *, out: Any = None) -> Any:
-    """A = V diag(w) V^H, as (eigenvalues, eigenvectors), for Hermitian A: w real and rising, V unitary.
+    """A = V diag(w) V^H, as (eigenvalues, eigenvectors), for Hermitian A: w real and ascending, V unitary.
 
     A: (..., n, n), of which only the lower triangle is read, or the upper one (`UPLO="U"`). Eigenvectors are determined
     up to a factor of size 1, and gradients exist only for losses that do not depend on this factor, and only for
@@ -104,7 +104,8 @@ def eigh(A: Tensor, UPLO: str = "L", *, out: Any = None) -> Any:
 
 @composite("linalg_eigvalsh")
 def eigvalsh(A: Tensor, UPLO: str = "L", *, out: Tensor | None = None) -> Tensor:
-    """w with A = V diag(w) V^H: the eigenvalues of a Hermitian matrix, real and rising; it reads the triangle `UPLO`.
+    """w with A = V diag(w) V^H: the eigenvalues of a Hermitian matrix, real and ascending; only the triangle `UPLO` is
+    read.
 
     >>> rushlight.linalg.eigvalsh(rushlight.tensor([[2., 0.], [0., 1.]]))
     tensor([1., 2.])
@@ -152,8 +153,8 @@ def linalg_svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = No
     """A = U diag(S) Vh, as (U, S, Vh): U and Vh with orthonormal columns and rows, S real, falling, not negative.
 
     A: (..., m, n) gives U (..., m, m) and Vh (..., n, n), or if not `full_matrices` (..., m, k) and (..., k, n) with k
-    = min(m, n). LinAlgError for inf and nan. Gradients by U and Vh exist for distinct singular values, and for what
-    does not depend on the signs (phases) of singular vectors.
+    = min(m, n). LinAlgError for inf and nan. Gradients by U and Vh exist for distinct singular values, and for losses
+    that do not depend on the signs (phases) of singular vectors.
 
     >>> rushlight.linalg.svd(rushlight.tensor([[3., 0.], [0., 2.]])).S
     tensor([3., 2.])
@@ -165,7 +166,7 @@ def linalg_svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = No
 
 @composite("linalg_svdvals")
 def svdvals(A: Tensor, *, driver: str | None = None, out: Tensor | None = None) -> Tensor:
-    """S with A = U diag(S) V^H, falling: (..., m, n) -> (..., min(m, n)); differentiable also where some are equal.
+    """S with A = U diag(S) V^H, falling: (..., m, n) -> (..., min(m, n)); differentiable even if some are equal.
 
     >>> rushlight.linalg.svdvals(rushlight.tensor([[3., 0.], [0., 2.]]))
     tensor([3., 2.])
@@ -207,7 +208,7 @@ def linalg_qr(A: Tensor, mode: str = "reduced", *, out: Any = None) -> Any:
     """A = Q R, as (Q, R): Q with orthonormal columns, R upper triangular.
 
     A: (..., m, n). `mode`: 'reduced', Q (..., m, k) and R (..., k, n) with k = min(m, n); 'complete', Q (..., m, m) and
-    R (..., m, n); 'r', an empty Q. Gradients exist where the first k columns are independent, in mode 'reduced', or
+    R (..., m, n); 'r', an empty Q. Gradients exist if the first k columns are independent, in mode 'reduced', or
     'complete' for m <= n.
 
     >>> rushlight.linalg.qr(rushlight.tensor([[3., 1.], [4., 2.]])).R.abs()
@@ -283,7 +284,7 @@ composite("orgqr", looks=True)(householder_product)
 
 
 def reflect(A: Tensor, tau: Tensor, x: Tensor, adjoint: bool = False) -> Tensor:
-    """H_1 ... H_k x, or the product with the adjoint. One reflection at a time, by ops that have derivatives."""
+    """H_1 ... H_k x, or the product with the adjoint. One reflection at a time, by differentiable ops."""
     order = range(tau._array.shape[-1])
     for i in order if adjoint else reversed(order):
         v = tril(narrow(A, -1, i, 1), -i - 1)  # (..., m, 1)

@@ -105,7 +105,7 @@ def parse(equation: str, dims: tuple[int, ...]) -> tuple[list[str], str]:
 
 
 def check_letters(terms: Sequence[str]) -> None:
-    """ValueError for subscripts that are neither letters nor one ellipsis."""
+    """ValueError for subscripts that are neither letters nor a single ellipsis."""
     for s in terms:
         for c in s.replace("...", "", 1):
             if c == ".":
@@ -115,8 +115,9 @@ def check_letters(terms: Sequence[str]) -> None:
 
 
 def unnamed_dimensions(letters: str, ndim: int) -> int:
-    """How many of an operand's dimensions its ellipsis stands for. ValueError if there is no ellipsis for them, or more
-    letters than dimensions."""
+    """The number of dimensions in an operand's ellipsis. ValueError if dimensions are left without an ellipsis, or if
+    there are more letters than dimensions.
+    """
     named = len(letters.replace("...", ""))
     if named > ndim or (named < ndim and "..." not in letters):
         raise ValueError(
@@ -127,7 +128,7 @@ def unnamed_dimensions(letters: str, ndim: int) -> int:
 
 
 def check_output(output: str, inputs: Sequence[str]) -> None:
-    """ValueError for letters of the output that stand twice, or in no operand."""
+    """ValueError for letters of the output that occur twice, or in no operand."""
     for c in output:
         if output.count(c) > 1:
             raise ValueError(f"output subscript {c} appears more than once in the output")
@@ -174,7 +175,7 @@ def summed(t: Tensor, letters: str, wanted: set, order: str) -> tuple[Tensor, st
 
 
 def path(inputs: Sequence[str], output: str, sizes: dict) -> list[tuple[int, int]]:
-    """Which two operands to contract next, their product then standing last: an order of little work.
+    """The two operands to contract next; their product is appended at the end. The order keeps the work small.
 
     NumPy finds the order: the best one for up to five operands, a greedy one for more. Two operands need no search.
     """
@@ -186,8 +187,8 @@ def path(inputs: Sequence[str], output: str, sizes: dict) -> list[tuple[int, int
     shapes = [np.broadcast_to(0.0, [sizes[c] for c in letters]) for letters in inputs]
     how = "optimal" if len(inputs) <= 5 else "greedy"
     groups = np.einsum_path(equation, *shapes, optimize=(how, 2**62))[0][1:]
-    steps, n = [], len(inputs)  # n: how many operands are left
-    # operands without a common letter come in one group: contract them in turn
+    steps, n = [], len(inputs)  # n: the number of remaining operands
+    # operands without a common letter form one group: contract them one after the other
     for group in groups:
         first, *others = sorted(group)
         while others:
@@ -200,7 +201,7 @@ def path(inputs: Sequence[str], output: str, sizes: dict) -> list[tuple[int, int
 
 
 def contract(a: Tensor, in_a: str, b: Tensor, in_b: str, wanted: set, sizes: dict, order: str) -> tuple[Tensor, str]:
-    """The product of two operands, summed over the letters that neither the output nor a later operand has.
+    """The product of two operands, summed over the letters that occur neither in the output nor in a later operand.
 
     `order`: all letters, those of the output first. The result has torch's memory layout: the letters of both operands,
     then of a, then of b, each group in this order. b's letters come first if all of them come before a's in `order` and
@@ -229,11 +230,12 @@ def contract(a: Tensor, in_a: str, b: Tensor, in_b: str, wanted: set, sizes: dic
 
 
 def product(a: Term, b: Term, groups: tuple[list[str], list[str], list[str], list[str]], sizes: dict) -> Tensor:
-    """(batch, rows, inner) @ (batch, inner, columns), each a group of letters. Letters that stand in neither operand
-    are of size 1."""
+    """(batch, rows, inner) @ (batch, inner, columns), each a group of letters. Letters that occur in neither operand
+    have size 1.
+    """
     batch, rows, inner, columns = groups
     if not batch + rows + columns:
-        # BLAS takes 100,000 x 1 times 1 x 1, for the gradient, 20 times as long
+        # for the gradient, BLAS takes 20 times as long for 100,000 x 1 times 1 x 1
         flat_a, flat_b = ordered(*a, inner), ordered(*b, inner)
         return dot(reshape(flat_a, (-1,)), reshape(flat_b, (-1,)))
     k, m, n = [prod([sizes[c] for c in group]) for group in (rows, inner, columns)]
@@ -244,7 +246,7 @@ def product(a: Term, b: Term, groups: tuple[list[str], list[str], list[str], lis
 
 
 def spread(t: Tensor, letters: str, out: str, sizes: dict) -> Tensor:
-    """The tensor with the dimensions of `out`, of size 1 where it has none: it broadcasts."""
+    """The tensor with the dimensions of `out`, with size 1 for missing ones, so that it broadcasts."""
     t = ordered(t, letters, [c for c in out if c in letters])
     return shaped(t, tuple([sizes[c] if c in letters else 1 for c in out]))
 
@@ -263,7 +265,7 @@ def places(letters: str, order: Sequence[str]) -> tuple[int, ...]:
 
 
 def squeezed(t: Tensor, letters: str) -> tuple[Tensor, str]:
-    """Without the dimensions of size 1."""
+    """The tensor without its dimensions of size 1."""
     keep = [i for i, n in enumerate(t._array.shape) if n != 1]
     if len(keep) == len(letters):
         return t, letters

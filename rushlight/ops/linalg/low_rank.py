@@ -21,8 +21,9 @@ from rushlight.ops.tensor.random_tensors import randn
 def svd_lowrank(A: Tensor, q: int | None = 6, niter: int | None = 2, M: Tensor | None = None) -> tuple:
     """A - M = U diag(S) V^H nearly, with U (..., m, q), S (..., q), V (..., n, q): the q largest singular values.
 
-    The range of a product with a random matrix, made sharper by `niter` products with A and A^H, is decomposed in A's
-    place: Halko, Martinsson and Tropp, Finding structure with randomness (2009), algorithms 4.4 and 5.1.
+    A product of A with a random matrix, made sharper by `niter` products with A and A^H, spans nearly the same space as
+    A's leading singular vectors; A projected to this space is decomposed instead of A: Halko, Martinsson and Tropp,
+    Finding structure with randomness (2009), algorithms 4.4 and 5.1.
 
     >>> [t.shape for t in rushlight.svd_lowrank(rushlight.ones(5, 4), 2)]
     [torch.Size([5, 2]), torch.Size([2]), torch.Size([4, 2])]
@@ -86,11 +87,11 @@ def lobpcg(
     ortho_fparams: dict | None = None,
     ortho_bparams: dict | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """(E, X): the k largest eigenvalues of A x = e B x, or the smallest where `largest` is false, and their vectors.
+    """(E, X): the k largest eigenvalues of A x = e B x, or the smallest if `largest` is false, and their vectors.
 
     A (..., m, m) symmetric, B (m, m) positive-definite or None, for 1. `k` is the number of columns of `X`, by default
-    1. All eigenvalues are found at once and exactly: `X`, `iK`, `niter`, `tol`, `method` and the rest, which control
-    torch's iteration, are accepted and ignored. ValueError where m < 3 k, as in torch.
+    1. All eigenvalues are computed at once, exactly: `X`, `iK`, `niter`, `tol`, `method` and the rest, which control
+    torch's iteration, are accepted and ignored. ValueError if m < 3 k, as in torch.
 
     >>> values, vectors = rushlight.lobpcg(rushlight.diag(rushlight.tensor([1., 5., 3.])))
     >>> values
@@ -120,4 +121,4 @@ def lobpcg(
     return values, vectors if half is None else solve_triangular(conjugate_transpose(half), vectors, upper=True)
 
 
-MORE["lobpcg"] = lobpcg  # no op that is compared number by number: torch begins at random
+MORE["lobpcg"] = lobpcg  # not compared number by number with torch, which starts from random vectors

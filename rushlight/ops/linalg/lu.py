@@ -34,8 +34,8 @@ def check_pivot(pivot: bool, name: str) -> None:
 
 @composite("linalg_lu_factor_ex")
 def lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False, out: Any = None) -> Any:
-    """A = P L U packed, as (LU, pivots, info): see `linalg.lu_factor`; `info` is 0, or where U first has a 0 on its
-    diagonal, counted from 1, which raises LinAlgError only with `check_errors`.
+    """A = P L U packed, as (LU, pivots, info): see `linalg.lu_factor`; `info` is 0, or the position (from 1) of the
+    first 0 on U's diagonal, which raises LinAlgError only with `check_errors`.
 
     >>> rushlight.linalg.lu_factor_ex(rushlight.tensor([[1., 2.], [2., 4.]])).info
     tensor(2, dtype=torch.int32)
@@ -65,7 +65,7 @@ def lu_factor(A: Tensor, *, pivot: bool = True, out: Any = None) -> Any:
     not stored.
 
     A: (..., m, n); pivots: (..., min(m, n)), int32: row i was exchanged with row pivots[i], counted from 1. LinAlgError
-    where U has a 0 on its diagonal. `linalg.lu_solve` solves equations with it.
+    if U has a 0 on its diagonal. `linalg.lu_solve` solves equations with it.
 
     >>> rushlight.linalg.lu_factor(rushlight.tensor([[1., 2.], [4., 4.]])).LU
     tensor([[4.0000, 4.0000],
@@ -139,7 +139,7 @@ def unpack(packed: Tensor, pivots: Tensor, data: bool = True, order: bool = True
 
 
 def in_order(b: Tensor, pivots: Tensor, back: bool = False) -> Tensor:
-    """The rows of b as the pivots exchange them, or brought `back`."""
+    """The rows of b exchanged by the pivots, or exchanged `back`."""
     order = order_of(pivots._array, b._array.shape[-2])
     order = np.argsort(order, -1) if back else order
     batch = np.broadcast_shapes(order.shape[:-1], b._array.shape[:-2])
@@ -204,7 +204,7 @@ def lu_solve(input: Tensor, LU_data: Tensor, LU_pivots: Tensor, *, out: Tensor |
 def ldl_factor_ex(A: Tensor, *, hermitian: bool = False, check_errors: bool = False, out: Any = None) -> Any:
     """A = L D L^T packed, as (LD, pivots, info), for symmetric A; L D L^H if `hermitian`. LAPACK's sytrf and hetrf.
 
-    `info` is 0, or where D has a 0. It has no derivative.
+    `info` is 0, or the position of a 0 in D. It has no derivative.
 
     >>> rushlight.linalg.ldl_factor_ex(rushlight.tensor([[4., 2.], [2., 5.]])).info
     tensor(0, dtype=torch.int32)

@@ -9,7 +9,7 @@ from rushlight.core.worlds import adopt
 from rushlight.kernels import matmul as kernels
 from rushlight.ops.tensor.node_names import of_linear, of_product
 
-if TYPE_CHECKING:  # the names in rules; a rule's world gives them (core/worlds.py)
+if TYPE_CHECKING:  # names in rules, provided by the rule's world (core/worlds.py)
     from rushlight.core.rule_names import rows, unrows, unsqueeze
 
 adopt(kernels)

@@ -1,4 +1,4 @@
-"""Products of matrices by torch's signatures, and transposes."""
+"""Products of matrices with torch's signatures, and transposes."""
 
 from __future__ import annotations
 
@@ -172,7 +172,7 @@ def plus_product(
 
 
 def check_summed(input: Tensor, factor: Tensor) -> None:
-    """RuntimeError unless what is added to a product has the dtype of its factors."""
+    """RuntimeError unless the addend of a product has the dtype of its factors."""
     if input.dtype is not factor.dtype:
         raise runtime_error(
             f"self and mat2 must have the same dtype, but got {input.dtype.scalar_type} and {factor.dtype.scalar_type}",
@@ -205,7 +205,7 @@ def in_single(f: Callable, *tensors: Tensor) -> Tensor:
 
 def plus(input: Tensor, r: Tensor, beta: Number, alpha: Number) -> Tensor:
     """beta input + alpha r; with beta 0 the input is not read."""
-    if r.dtype.category < dtypes.FLOATING:  # of integers: whole factors
+    if r.dtype.category < dtypes.FLOATING:  # integers: integer factors
         whole = bool if r.dtype is dtypes.bool_ else int
         beta, alpha = whole(beta), whole(alpha)  # type: ignore[arg-type]
     r = r if alpha == 1 else multiplied(r, alpha)
@@ -220,7 +220,7 @@ def plus(input: Tensor, r: Tensor, beta: Number, alpha: Number) -> Tensor:
     return both
 
 
-# with beta 0 nan does not count, and the gradient is 0; read-only
+# with beta 0, nan in the input is ignored, and the gradient is 0; read-only
 NOWHERE = from_array(np.broadcast_to(np.False_, ()))
 
 
@@ -246,7 +246,7 @@ def t(input: Tensor) -> Tensor:
 
 
 def reversed_dims(self: Tensor) -> Tensor:
-    """All dimensions in opposite order."""
+    """The dimensions in reverse order."""
     if self._array.ndim != 2:
         warn_once(
             "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is deprecated and it will "
@@ -259,7 +259,7 @@ def reversed_dims(self: Tensor) -> Tensor:
 
 
 def matrix_transpose(self: Tensor, name: str = "mT") -> Tensor:
-    """The last two dimensions swapped; a number is itself."""
+    """The last two dimensions swapped; a 0-d tensor is returned unchanged."""
     if self._array.ndim == 1:
         raise runtime_error(
             f"tensor.{name} is only supported on matrices or batches of matrices. Got 1-D tensor.", "unsqueeze it"
@@ -268,13 +268,13 @@ def matrix_transpose(self: Tensor, name: str = "mT") -> Tensor:
 
 
 def conjugate_transpose(self: Tensor, name: str = "mH") -> Tensor:
-    """The last two dimensions swapped, and conjugated; a number is conjugated."""
+    """The last two dimensions swapped, and conjugated; a 0-d tensor is conjugated."""
     turned = matrix_transpose(self, name)
     return e.conj(turned) if self.is_complex() else turned
 
 
 def of_one_matrix(self: Tensor) -> Tensor:
-    """The transpose of a matrix, conjugated."""
+    """The conjugate transpose of a matrix."""
     if self._array.ndim > 2:
         raise runtime_error(
             f"tensor.H is only supported on matrices (2-D tensors). Got {self._array.ndim}-D tensor.",

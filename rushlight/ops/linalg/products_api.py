@@ -57,7 +57,7 @@ def inner(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """out[i, j] = sum over k of input[i, k] other[j, k], where i and j are multi-indices of all dimensions but the
     last.
 
-    A number multiplies. RuntimeError where the last dimensions differ.
+    A 0-d operand multiplies. RuntimeError if the last dimensions differ.
 
     >>> rushlight.inner(rushlight.tensor([1., 2.]), rushlight.tensor([3., 4.]))
     tensor(11.)
@@ -77,7 +77,8 @@ def inner(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
 
 @composite(tensor=False)
 def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Tensor | None = None) -> Tensor:
-    """The sum of products over pairs of dimensions: the last `dims` of a with the first of b, or two lists of them.
+    """The sum of products over pairs of dimensions: the last `dims` of a and the first of b, or two lists of
+    dimensions.
 
     RuntimeError if two summed dimensions have different sizes; a dimension of size 1 broadcasts.
 
@@ -103,7 +104,7 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Tensor | None = None) ->
     middle = prod(a._array.shape[d] for d in in_a)
     left = reshape(permute(a, (*kept_a, *in_a)), (prod(a._array.shape[d] for d in kept_a), middle))
     right = reshape(permute(b, (*in_b, *kept_b)), (middle, prod(b._array.shape[d] for d in kept_b)))
-    if prod(shape) == 1:  # a sum of products works for bools, too, and autocast does not convert it
+    if prod(shape) == 1:  # a sum of products also supports bool, and autocast does not convert it
         left, right = reshape(left, (-1,)), reshape(right, (-1,))
         one = total(e.mul(left, right), dtype=left.dtype) if left.dtype is dtypes.bool_ else dot(left, right)
         return given(out, reshape(one, tuple(shape)))
@@ -192,7 +193,7 @@ def addr(
         if v._array.ndim != 1:
             raise runtime_error(f"addr: Expected 1-D argument vec{i + 1}, but got {v._array.ndim}-D")
     made = outer(vec1, vec2)
-    made = to(made, dtypes.promote_types(made.dtype, input.dtype))  # also that of a number counts
+    made = to(made, dtypes.promote_types(made.dtype, input.dtype))  # the dtype of a number counts, too
     return given(out, called(plus(input, made, beta, alpha), "AddrBackward0"))
 
 
@@ -247,7 +248,7 @@ def splits(sizes: Sequence[int]) -> dict[tuple[int, int], int]:
 
 
 def multiplied(tensors: Sequence[Tensor], best: dict, i: int, j: int) -> Tensor:
-    """The product of the chain from i to j; as deep as the chain has matrices at most."""
+    """The product of the chain from i to j; the recursion is at most as deep as the chain is long."""
     if i == j:
         return tensors[i]
     k = best[i, j]
@@ -271,7 +272,7 @@ def chain_matmul(*matrices: Tensor, out: Tensor | None = None) -> Tensor:
     return given(out, matrices[0]) if len(matrices) == 1 else multi_dot(matrices, out=out)
 
 
-# -- crosses and powers ----------------------------------------------------------------------------
+# -- cross products and powers ----------------------------------------------------------------------
 
 
 @composite("linalg_cross", tensor=False)
@@ -312,9 +313,9 @@ def cross(input: Tensor, other: Tensor, dim: int | None = None, *, out: Tensor |
 
 @composite("linalg_matrix_power", tensor=False)
 def matrix_power(A: Tensor, n: int, *, out: Tensor | None = None) -> Tensor:
-    """A @ A @ ... @ A, n times, by repeated squaring; of the inverse for a negative n; the identity for 0.
+    """A @ A @ ... @ A, n times, by repeated squaring; for negative n, powers of the inverse; the identity for 0.
 
-    RuntimeError unless the matrices are square; LinAlgError for a singular one and a negative n.
+    RuntimeError unless the matrices are square; LinAlgError for a singular matrix and a negative n.
 
     >>> rushlight.linalg.matrix_power(rushlight.tensor([[1., 1.], [0., 1.]]), 5)
     tensor([[1., 5.],

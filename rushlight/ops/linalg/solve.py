@@ -9,7 +9,7 @@ from rushlight.core.worlds import adopt, shared
 from rushlight.kernels import solving as kernels
 from rushlight.ops.linalg import decompose as factorizations
 
-if TYPE_CHECKING:  # the names in rules; a rule's world gives them (core/worlds.py)
+if TYPE_CHECKING:  # names in rules, provided by the rule's world (core/worlds.py)
     from rushlight.core.rule_names import (
         adjoint,
         cast,
@@ -77,7 +77,7 @@ def triangular_gradient(g, x, out, upper, unitriangular):
 
 @shared
 def factor_gradient(g, factor, out, upper):
-    """-(Z X^H + X Z^H) L with A Z = g; as in torch, also where the solver does not read."""
+    """-(Z X^H + X Z^H) L with A Z = g; as in torch, also in the triangle that the solver does not read."""
     one = cholesky_solution(g, factor, upper) @ adjoint(out)
     both = one + adjoint(one)
     return -(factor @ both) if upper else -(both @ factor)
@@ -94,7 +94,8 @@ def slogdet_gradient(g_sign, g_size, x, sign):
 @shared
 def cofactors_gradient(g, x):
     """With x = U S Vh and h = U^H g V: det(U Vh) conj(U) (diag(P diag(h)) - P h^T) conj(Vh), where P_ij is the product
-    of the singular values but the i-th and the j-th; so nothing is divided by a determinant that may be 0."""
+    of all singular values except the i-th and the j-th; so there is no division by a determinant that may be 0.
+    """
     u, s, vh = linalg_svd(x, True)
     p = cast(products_without_two(s), u)
     h = adjoint(u) @ g @ adjoint(vh)
@@ -105,10 +106,10 @@ def cofactors_gradient(g, x):
 
 @shared
 def products_without_two(s):
-    """(..., n) -> (..., n, n): the product of all s but the i-th and the j-th; 0 on the diagonal."""
+    """(..., n) -> (..., n, n): the product of all s except the i-th and the j-th; 0 on the diagonal."""
     n = s.shape[-1]
     one = unit(n, s)
-    # of s_k, i and j: 1 for k = i or k = j
+    # a mask over s_k, i and j: 1 for k = i or k = j
     all_three = reshape(one, (n, 1, n)) + reshape(one, (1, n, n))
     k = reshape(s, tuple(s.shape[:-1]) + (1, 1, n))
     return prod(where(all_three > 0, 1, k), (len(k.shape) - 1,)) * (1 - one)
@@ -129,7 +130,7 @@ def pinv_gradient(g, x, p):
 
 @shared
 def pinv_of(x):
-    """The pseudo-inverse at the tolerance that least squares has."""
+    """The pseudo-inverse with the tolerance of least squares."""
     one = zeros((), real(x) if is_complex(x) else x)
     return inverse_of_rank(x, one, one, False)
 
@@ -143,7 +144,7 @@ def lstsq_gradient(g, x, b):
 
 @shared
 def exponential_gradient(g, x):
-    """The block on the right of exp [[x^T, g], [0, x^T]] (Mathias 1996)."""
+    """The upper right block of exp [[x^T, g], [0, x^T]] (Mathias 1996)."""
     n, d = x.shape[-1], len(x.shape)
     top, bottom = cat((x.mT, g), d - 1), cat((zeros(tuple(x.shape), x), x.mT), d - 1)
     return narrow(narrow(linalg_matrix_exp(cat((top, bottom), d - 2)), d - 2, 0, n), d - 1, n, n)

@@ -87,9 +87,9 @@ def logdet(input: Tensor) -> Tensor:
 
 @composite("linalg_inv_ex")
 def inv_ex(A: Tensor, *, check_errors: bool = False, out: Any = None) -> Any:
-    """A^-1, as (inverse, info): `info` is 0, or the place of the first pivot that is 0, counted from 1.
+    """A^-1, as (inverse, info): `info` is 0, or the position (from 1) of the first pivot that is 0.
 
-    Of singular matrices the inverse is inf, or with `check_errors` LinAlgError.
+    A singular matrix has the inverse inf, or with `check_errors` raises LinAlgError.
 
     >>> rushlight.linalg.inv_ex(rushlight.tensor([[2., 0.], [0., 0.]])).info
     tensor(2, dtype=torch.int32)
@@ -114,9 +114,9 @@ def inverse_of(A: Tensor, name: str, checked: str | None) -> Any:
 
 @composite("linalg_inv")
 def inv(A: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """A^-1 with A^-1 A = 1, for square matrices (..., n, n). LinAlgError for a singular one.
+    """A^-1 with A^-1 A = 1, for square matrices (..., n, n). LinAlgError for a singular matrix.
 
-    To solve equations, `linalg.solve` is faster and more exact.
+    To solve equations, `linalg.solve` is faster and more accurate.
 
     >>> rushlight.linalg.inv(rushlight.tensor([[2., 0.], [0., 4.]]))
     tensor([[0.5000, 0.0000],
@@ -134,7 +134,8 @@ composite("slogdet")(old_slogdet)
 
 @composite("linalg_solve_ex", tensor=False)
 def solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = False, out: Any = None) -> Any:
-    """X with A X = B, as (result, info): see `linalg.solve`; `info` is 0, or where the first pivot is 0, from 1.
+    """X with A X = B, as (result, info): see `linalg.solve`; `info` is 0, or the position (from 1) of the first pivot
+    that is 0.
 
     >>> rushlight.linalg.solve_ex(rushlight.tensor([[2., 0.], [0., 4.]]), rushlight.tensor([2., 4.])).result
     tensor([1., 1.])
@@ -143,7 +144,7 @@ def solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = Fa
 
 
 def solution_of(A: Tensor, B: Tensor, left: bool, name: str, checked: bool) -> tuple[Tensor, Tensor]:
-    """X and info. B is a vector, or a stack of vectors, where its shape is A's without the last dimension."""
+    """X and info. B is a vector, or a stack of vectors, if its shape is A's without the last dimension."""
     check_square(A, name)
     check_same(A, B, name)
     shape = B._array.shape
@@ -267,12 +268,12 @@ DRIVERS = ("gels", "gelsy", "gelsd", "gelss")
 
 @composite("linalg_lstsq", tensor=False, looks=True)
 def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | None = None, out: Any = None) -> Any:
-    """X that minimizes |A X - B|, the shortest of them, as (solution, residuals, rank, singular_values).
+    """The shortest X that minimizes |A X - B|, as (solution, residuals, rank, singular_values).
 
-    A: (..., m, n); B: (..., m, k), or (..., m). `residuals`: sums of squares, where m > n and A is of full rank, else
-    empty, as for 'gelsy'; driver 'gels' does not compute `rank`, and only 'gelsd' and 'gelss' compute
+    A: (..., m, n); B: (..., m, k), or (..., m). `residuals`: sums of squares if m > n and A has full rank, otherwise
+    empty (always empty for 'gelsy'); driver 'gels' does not compute `rank`, and only 'gelsd' and 'gelss' compute
     `singular_values`. Singular values below `rcond` times the largest count as 0 (default: the dtype's eps times max(m,
-    n)). `driver`: LAPACK's, 'gelsy' by default; 'gels' needs full rank. The gradient is that of pinv(A) B.
+    n)). `driver`: LAPACK's, 'gelsy' by default; 'gels' needs full rank. The gradient is the gradient of pinv(A) B.
 
     >>> A, B = rushlight.tensor([[1., 0.], [1., 1.], [1., 2.]]), rushlight.tensor([[1.], [3.], [5.]])
     >>> rushlight.linalg.lstsq(A, B).solution.round(decimals=3)
@@ -291,13 +292,13 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | Non
         residuals = total(e.mul(left, left), -2)
         residuals = squeeze(residuals, -1) if vector else residuals
     else:
-        residuals = e.abs(narrow(reshape(x, (-1,)), 0, 0, 0))  # nothing, but in the graph
+        residuals = e.abs(narrow(reshape(x, (-1,)), 0, 0, 0))  # zero, but part of the graph
     made = squeeze(x, -1) if vector else x, residuals, rank, values
     return LeastSquares(made if out is None else [into(o, r) for o, r in zip(out, made)])
 
 
 def least_squares_operands(A: Tensor, B: Tensor, driver: str | None) -> tuple[Tensor, bool]:
-    """B as matrices, and whether they were vectors."""
+    """B as matrices, and whether B was a vector or a stack of vectors."""
     name = "torch.linalg.lstsq"
     check_tensor(A, name)
     check_tensor(B, name, "B", 2)
@@ -333,7 +334,7 @@ def pinv(
     rtol: Any = None,
     out: Tensor | None = None,
 ) -> Tensor:
-    """Moore and Penrose's inverse V diag(1/s) U^H, for A = U diag(s) V^H; singular values that count as 0 stay 0.
+    """The Moore-Penrose inverse V diag(1/s) U^H, for A = U diag(s) V^H; singular values that count as 0 stay 0.
 
     Singular values of at most max(atol, rtol * the largest) count as 0. `rtol`, also called `rcond`, is by default
     max(m, n) times the dtype's eps. `hermitian=True`: A is Hermitian, and its eigenvalues are used. A: (..., m, n) ->
@@ -358,7 +359,7 @@ def pinv(
 
 @composite()
 def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:
-    """Moore and Penrose's inverse; singular values below `rcond` times the largest count as 0. See `linalg.pinv`.
+    """The Moore-Penrose inverse; singular values below `rcond` times the largest count as 0. See `linalg.pinv`.
 
     >>> rushlight.pinverse(rushlight.tensor([[2., 0.], [0., 0.]]))
     tensor([[0.5000, 0.0000],

@@ -9,7 +9,7 @@ from rushlight.core.table import FLOATING, SAME, entry
 from rushlight.core.worlds import adopt, shared
 from rushlight.kernels import activation as kernels
 
-if TYPE_CHECKING:  # the names in rules; a rule's world gives them (core/worlds.py)
+if TYPE_CHECKING:  # names in rules, provided by the rule's world (core/worlds.py)
     from rushlight.core.rule_names import erf, exp, log1p, maximum, minimum, sigmoid, softplus, tanh, where
 
 adopt(kernels)
@@ -27,11 +27,11 @@ gelu_tanh = smooth(lambda x, /: x * 0.5 * (1 + tanh(0.7978845608028654 * (x + 0.
 log_sigmoid = smooth(lambda x, /: minimum(x, 0) - log1p(exp(-abs(x))), x=lambda g, x: g * sigmoid(-x), takes="f")
 mish        = smooth(lambda x, /: x * tanh(softplus(x)),               x=lambda g, x: g * mish_slope(x), takes="f")
 
-# -- of straight pieces; where two meet, the slope is torch's
+# -- piecewise linear; at the kinks the slope is torch's
 
 hardtanh = pieces(lambda x, /, min_val=-1.0, max_val=1.0: minimum(max_val, maximum(min_val, x)),
     x=lambda g, x, min_val, max_val: where((x > min_val) & (x < max_val), g, 0), exact=True, takes="uif")
-# of the two halves
+# the product of the two halves
 glu_core = smooth(lambda x, y, /: x * sigmoid(y), x=lambda g, y: g * sigmoid(y),
     y=lambda g, x, y: g * x * sigmoid(y) * (1 - sigmoid(y)), called="glu", node="GluBackward0", takes="f")
 hardsigmoid = smooth(lambda x, /: minimum(maximum(x + 3, 0), 6) / 6, x=lambda g, x: where((x > -3) & (x < 3), g / 6, 0),

@@ -33,7 +33,7 @@ def writing(function: Callable, onto: bool = False) -> Callable:
     at_once = inplace(entry) if entry is not None and entry.elementwise else None
 
     def written(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-        # what the entry does itself
+        # the case that the entry handles itself
         if at_once is not None and not kwargs and len(args) < len(inputs):
             return at_once(input, *args)
         if at_once is not None and [*kwargs] == ["alpha"] and unrecorded(input, args):
@@ -55,8 +55,9 @@ def writing(function: Callable, onto: bool = False) -> Callable:
 
 
 def added_multiple(input: Tensor, other: Any, alpha: Any) -> bool:
-    """Whether alpha * other was added to the input's memory without an array for the product: for tensors of one dtype
-    of float32 or float64 and one shape."""
+    """True after alpha * other was added to the input's memory without an array for the product: for float32 or float64
+    tensors of the same dtype and shape.
+    """
     if not (isinstance(other, Tensor) and isinstance(alpha, (int, float))) or other.is_sparse:
         return False
     a, b = input._array, other._array
@@ -65,7 +66,7 @@ def added_multiple(input: Tensor, other: Any, alpha: Any) -> bool:
         return False
     try:
         add_multiple(a, b, alpha)
-    except (TypeError, ValueError):  # memory that cannot be written: the long way says why
+    except (TypeError, ValueError):  # read-only memory: the general path raises the error
         return False
     wrote(input)
     return True
@@ -145,7 +146,7 @@ def scaled(input: Any, other: Any, alpha: Number) -> Any:
     """alpha * other in the common dtype of both. RuntimeError for a float factor of an integer result."""
     if not isinstance(other, Tensor):
         return other * alpha
-    if other.is_sparse:  # the values of a sparse tensor in place of the tensor, for the dtype
+    if other.is_sparse:  # for a sparse tensor, the dtype is that of its values
         beside = input._of if isinstance(input, Tensor) and input.is_sparse else input  # type: ignore[attr-defined]
         return other.to(scaled(beside, other._of, alpha).dtype) * alpha  # type: ignore[attr-defined]
     same = isinstance(input, Tensor) and input.dtype is other.dtype
@@ -164,7 +165,7 @@ def scaled(input: Any, other: Any, alpha: Number) -> Any:
         )
     if isinstance(alpha, bool) and common is not dtypes.bool_:
         raise runtime_error("Boolean alpha only supported for Boolean results.", "pass 1 or 0", dtype=other.dtype)
-    # in their own dtype small integers would wrap around
+    # small integers would wrap around in their own dtype
     product = times(other if same else to(other, common), alpha)
     return to(product, common) if common is dtypes.bool_ else product  # bool times 2 is int64
 
@@ -176,7 +177,7 @@ def times(x: Tensor, factor: Any) -> Tensor:
 
 
 def over(x: Tensor, divisor: Any) -> Tensor:
-    """x / divisor, as `times`."""
+    """x / divisor, like `times`."""
     recorded = x._node is not None and divisor.__class__ in (int, float) and divisor
     return e.fraction(x, divisor) if recorded else e.div(x, divisor)
 
@@ -220,7 +221,7 @@ def div(input: Tensor, other: Any, *, rounding_mode: str | None = None, out: Ten
 
 
 def truncated(a: Tensor, b: Tensor) -> Tensor:
-    """The quotient of integers, rounded toward 0: a minus its remainder (of a's sign) divides exactly."""
+    """The quotient of integers, rounded toward 0: a minus its remainder (with a's sign) divides exactly."""
     if a._array.dtype.kind == "b":
         raise not_implemented_error("\"div_trunc_cpu\" not implemented for 'Bool'", "convert: x.long()")
     return e.floor_divide(e.sub(a, e.fmod(a, b)), b)
@@ -248,7 +249,7 @@ method(writing(addcmul))
 
 @composite()
 def round(input: Tensor, *, decimals: int = 0, out: Tensor | None = None) -> Tensor:
-    """The nearest whole number, or number with that many decimals; halves go to the even one.
+    """The nearest integer, or the nearest number with that many decimals; ties go to the even one.
 
     >>> rushlight.round(rushlight.tensor([0.5, 1.5, 2.5]))
     tensor([0., 2., 2.])
@@ -270,7 +271,7 @@ method(writing(round))
 
 
 def stays(input: Tensor, number: Any) -> bool:
-    """Whether the tensor keeps its dtype beside this Python number."""
+    """True if the tensor keeps its dtype beside this Python number."""
     kind = number.__class__
     return (
         (kind is float or kind is int) and input.dtype.is_floating_point or kind is int and input.dtype is dtypes.int64
@@ -290,7 +291,7 @@ def among(input: Tensor, bounds: list) -> Tensor:
 
 @composite("clamp", "clip")
 def clamp(input: Tensor, min: Any = None, max: Any = None, *, out: Tensor | None = None) -> Tensor:
-    """min(max(input, lower), upper); bounds are numbers or tensors. Where they cross, the upper one wins.
+    """min(max(input, lower), upper); bounds are numbers or tensors. If lower > upper, the upper one wins.
 
     >>> rushlight.clamp(rushlight.tensor([-1., 0.5, 3.]), 0, 1)
     tensor([0.0000, 0.5000, 1.0000])

@@ -15,7 +15,7 @@ from rushlight.core.worlds import ARRAYS
 from rushlight.ops.math.arithmetic import writing
 from rushlight.ops.math.elementwise import conj as conjugate
 
-if TYPE_CHECKING:  # the names in rules; a rule's world gives them (core/worlds.py)
+if TYPE_CHECKING:  # names in rules, provided by the rule's world (core/worlds.py)
     from rushlight.core.rule_names import join_pairs, to, view_pairs
 
 ARRAYS["of_parts"] = lambda x, y: from_parts(x, y)
@@ -31,14 +31,14 @@ def from_parts(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 def parted(x: np.ndarray) -> np.ndarray:
-    """(...) complex numbers seen as (..., 2) real ones."""
+    """(...) complex numbers viewed as (..., 2) real ones."""
     if x.dtype.kind != "c":
         raise ValueError("only complex tensors can be viewed as pairs of real numbers")
     return as_strided(x.real, (*x.shape, 2), (*x.strides, x.real.itemsize))
 
 
 def joined(x: np.ndarray) -> np.ndarray:
-    """(..., 2) real numbers seen as (...) complex ones."""
+    """(..., 2) real numbers viewed as (...) complex ones."""
     if x.dtype.kind != "f":
         raise ValueError("view_as_complex is only supported for half, float and double tensors")
     if x.shape[-1:] != (2,):
@@ -94,7 +94,7 @@ def complex_of(real: Tensor, imag: Tensor, *, out: Tensor | None = None) -> Tens
 
 @composite(tensor=False)
 def real(input: Tensor) -> Tensor:
-    """a of a + ib: the real part, a view; a real tensor is its own.
+    """a of a + ib: the real part, a view; a real tensor is returned unchanged.
 
     >>> rushlight.real(rushlight.tensor([1 + 2j]))
     tensor([1.])
@@ -116,7 +116,7 @@ def imag(input: Tensor) -> Tensor:
 
 @composite()
 def conj(input: Tensor) -> Tensor:
-    """a - ib for a + ib; a real tensor itself.
+    """a - ib for a + ib; a real tensor is returned unchanged.
 
     >>> rushlight.conj(rushlight.tensor([1 + 2j]))
     tensor([1.-2.j])
@@ -126,7 +126,7 @@ def conj(input: Tensor) -> Tensor:
 
 @composite()
 def conj_physical(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """a - ib for a + ib, as `conj` here always is; a real tensor itself.
+    """a - ib for a + ib, computed at once, like every `conj` here; a real tensor is returned unchanged.
 
     >>> rushlight.conj_physical(rushlight.tensor([1 + 2j]))
     tensor([1.-2.j])
@@ -140,7 +140,7 @@ method(writing(conj_physical))
 
 @composite("resolve_conj", "resolve_neg")
 def resolved(input: Tensor) -> Tensor:
-    """out = input: conjugates and negatives are computed at once here.
+    """out = input: conjugates and negatives are never lazy here.
 
     >>> rushlight.resolve_conj(rushlight.tensor([1 + 2j]).conj())
     tensor([1.-2.j])

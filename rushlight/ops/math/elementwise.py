@@ -9,7 +9,7 @@ from rushlight.core.worlds import adopt
 from rushlight.kernels import elementwise as kernels
 from rushlight.ops.tensor.node_names import of_power
 
-if TYPE_CHECKING:  # the names in rules; a rule's world gives them (core/worlds.py)
+if TYPE_CHECKING:  # names in rules, provided by the rule's world (core/worlds.py)
     from rushlight.core.rule_names import is_complex, real, zeros_like
 
 adopt(kernels)
@@ -24,7 +24,7 @@ mul = op(lambda x, y, /: x * y, x=lambda g, y: g * y, y=lambda g, x: g * x,
     numbers="x y", alias="multiply", single=True)
 div = floating(lambda x, y, /: x / y, x=lambda g, y: g / y, y=lambda g, x, y: -g * (x / y / y),
     alias="true_divide", numbers="x y", single=True)
-# by a Python number, in composites: nothing is saved that the first backward frees
+# for Python numbers, in composites: no saved tensor that the first backward would free
 multiple = op(lambda x, /, factor: x * factor, x=lambda g, factor: g * factor,
     node="MulBackward0", called="mul", function=False, method=False)
 fraction = op(lambda x, /, divisor: x / divisor, x=lambda g, divisor: g / divisor,

@@ -19,7 +19,7 @@ from rushlight.ops.math import elementwise as e
 from rushlight.ops.math.arithmetic import writing
 from rushlight.ops.tensor.node_names import called
 
-# 1 - x, and 1 / x: a reciprocal's multiple
+# 1 - x, and 1 / x as a multiple of the reciprocal
 OF_NUMBERS = {"__rsub__": "RsubBackward1", "__rtruediv__": "MulBackward0"}
 
 
@@ -38,7 +38,7 @@ def reflected(function: Callable, name: str, commutes: bool) -> Callable:
             return function(self, other)
         if self.__class__ is Tensor and (other.__class__ is float or other.__class__ is int):
             d = self._array.dtype
-            # a number needs no operand without an array
+            # a Python number is passed without making an array
             number = None if floating and d.kind in "iu" else constant(other, d)
             other = other if number is None else number
             made = function(other, self)
@@ -50,7 +50,7 @@ def reflected(function: Callable, name: str, commutes: bool) -> Callable:
 
 
 def operator(function: Callable) -> Callable:
-    """The op for Python to call, which may leave an operand of another type its turn."""
+    """The function that Python calls for an operator: it returns NotImplemented for an operand of another type."""
     op = function.op  # type: ignore[attr-defined]
     made = families.binary(op, asks=True)
     introduce(made, op)
@@ -58,7 +58,7 @@ def operator(function: Callable) -> Callable:
 
 
 def squaring(power: Callable) -> Callable:
-    """x ** 2 and x.pow(2) as `square`, whose derivatives are two products; the derivative of `pow` also tests for
+    """x ** 2 and x.pow(2) as `square`, whose derivative is two products; the derivative of `pow` also tests for
     exponents of 0.
     """
 
@@ -77,7 +77,7 @@ def squaring(power: Callable) -> Callable:
 
 
 def matrix_product(self: Tensor, other: Any) -> Any:
-    """`matmul`, of arrays too."""
+    """`matmul`, also for NumPy arrays."""
     if other.__class__ is not Tensor and not isinstance(other, Tensor):
         if not isinstance(other, np.ndarray):
             return NotImplemented

@@ -1,4 +1,4 @@
-"""Elementwise ops that are seldom called: divisors, the parts of floating-point numbers, polar coordinates, powers."""
+"""Rarely used elementwise ops: divisors, the parts of floating-point numbers, polar coordinates, powers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rushlight.ops.math import elementwise as e
 from rushlight.ops.math.arithmetic import Number, writing
 from rushlight.ops.shape.views import to
 
-if TYPE_CHECKING:  # the names in rules; a rule's world gives them (core/worlds.py)
+if TYPE_CHECKING:  # names in rules, provided by the rule's world (core/worlds.py)
     from rushlight.core.rule_names import cast, cos, exp2, imag, real, sin, where, zeros_like
 
 adopt(kernels)
@@ -47,7 +47,8 @@ build(globals())
 
 @composite(factors=("value",))
 def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Number = 1, out: Tensor | None = None) -> Tensor:
-    """input + value * tensor1 / tensor2, broadcast; dtypes promote. RuntimeError to divide integers by integers.
+    """input + value * tensor1 / tensor2, broadcast; dtypes promote. RuntimeError for a division of integers by
+    integers.
 
     >>> rushlight.addcdiv(rushlight.tensor([1., 2.]), rushlight.tensor([4., 6.]), rushlight.tensor([2., 2.]), value=0.5)
     tensor([2.0000, 3.5000])
@@ -121,7 +122,7 @@ def ldexp(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     if input.dtype.is_floating_point and other.dtype.category < dtypes.FLOATING:
         most = WIDEST[input.dtype.numpy.itemsize if input.dtype is not dtypes.bfloat16 else 4]
         other = to(e.clamp_both(to(other, dtypes.int64), -most, most), input.dtype)
-        # 2^other itself may be infinite, or 0, where the product is not
+        # 2^other itself may overflow or underflow when the product does not
         third = e.trunc(e.div(other, 3))
         step = e.pow(2.0, third)
         return e.mul(e.mul(e.mul(input, step), step), e.pow(2.0, e.sub(other, e.mul(third, 2))), out=out)
@@ -131,7 +132,7 @@ def ldexp(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
 
 @composite()
 def float_power(input: Any, exponent: Any, *, out: Tensor | None = None) -> Tensor:
-    """input^exponent in double precision, whatever the dtypes: float64, or complex128 if one is complex.
+    """input^exponent in double precision for all dtypes: float64, or complex128 if one is complex.
 
     >>> rushlight.float_power(rushlight.tensor([2, 3]), -1)
     tensor([0.5000, 0.3333], dtype=torch.float64)
@@ -163,7 +164,7 @@ def check_power(what: str, tensor: Tensor | None, wanted: dtypes.dtype) -> None:
 
 
 def float_power_(input: Tensor, exponent: Any) -> Tensor:
-    """input = input^exponent, written back into the tensor, which must be double. Returns the tensor.
+    """input = input^exponent, written back into the tensor, which must have double precision. Returns the tensor.
 
     >>> rushlight.tensor([2.], dtype=rushlight.float64).float_power_(3)
     tensor([8.], dtype=torch.float64)

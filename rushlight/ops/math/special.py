@@ -8,7 +8,7 @@ from rushlight.core.build import build, floating, op
 from rushlight.core.worlds import adopt, shared
 from rushlight.kernels import special as kernels
 
-if TYPE_CHECKING:  # the names in rules; a rule's world gives them (core/worlds.py)
+if TYPE_CHECKING:  # names in rules, provided by the rule's world (core/worlds.py)
     from rushlight.core.rule_names import (
         airy_ai,
         bessel_j0,
@@ -122,11 +122,11 @@ special_airy_ai = floating(lambda x, /: airy_ai(x),
     doc="Airy's function Ai: f'' = x f, and f(x) goes to 0 for large x.", takes="buif")
 # fmt: on
 
-# -- orthogonal polynomials of degree n, at x; of whole degrees, 0 for negative ones
+# -- orthogonal polynomials of degree n, at x; n is rounded toward 0, negative degrees give 0
 
 
 def polynomial(forward, doc):
-    """An op for a family of polynomials; like torch, without derivatives."""
+    """An op for a family of polynomials; without derivatives, as in torch."""
     return floating(forward, names={"y": "n"}, numbers="x y", doc=doc + "; 0 for negative degrees.")
 
 
@@ -160,7 +160,7 @@ special_legendre_polynomial_p = polynomial(lambda x, y, /: legendre_polynomial_p
 
 @shared
 def by_x(y, x):
-    """y / x, and 1/2 where x is 0: of I1(x)."""
+    """y / x, and 1/2 at x = 0, for I1(x)."""
     return where(x == 0, 0.5, y / where(x == 0, 1, x))
 
 

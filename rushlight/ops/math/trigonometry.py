@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from rushlight.core.build import build, floating
 from rushlight.ops.math import elementwise as elementwise  # its kernels are used here
 
-if TYPE_CHECKING:  # the names in rules; a rule's world gives them (core/worlds.py)
+if TYPE_CHECKING:  # names in rules, provided by the rule's world (core/worlds.py)
     from rushlight.core.rule_names import rsqrt, where
 
 # fmt: off

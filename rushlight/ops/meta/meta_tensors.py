@@ -33,12 +33,12 @@ from rushlight.random import default_generator
 NO_DATA = "Cannot copy out of meta tensor; no data!"
 ITEM = "Tensor.item() cannot be called on meta tensors"
 TO_EMPTY = "empty_like(x, device='cpu') or module.to_empty(device='cpu') gives it memory"
-# Ops whose result's shape depends on the numbers.
+# Ops whose result shape depends on the numbers.
 DYNAMIC = {"nonzero", "argwhere", "masked_select", "unique", "unique_consecutive", "bincount", "equal"}
 
 
 class NoData(Touched, NotImplementedError):
-    """Code needs the elements of a tensor that has no elements."""
+    """The caller needs the elements of a tensor that has no elements."""
 
     def instead(self, function: Callable, args: tuple, kwargs: dict) -> Any:
         """The result of a function that is not an op, run on zeros. The error itself is raised if the function writes
@@ -160,12 +160,12 @@ class Unread(Node):
 
 
 def without(array: Any) -> Meta:
-    """An array's shape, order in memory and dtype."""
+    """An array's shape, memory order and dtype."""
     return array if array.__class__ is Meta else Meta(array.shape, array.dtype, array.strides)
 
 
 def on_zeros(function: Callable, args: tuple, kwargs: dict, op: Op | None = None) -> Any:
-    """What a function makes of zeros in place of tensors without elements, themselves without elements."""
+    """The result of a function run on zeros in place of tensors without elements; the result has no elements either."""
     given = [t for t in tree_leaves((args, kwargs)) if isinstance(t, Tensor)]
     name = op.name if op is not None else function.__name__
     if name in DYNAMIC or (name in ("index", "getitem") and any(t.dtype is dtypes.bool_ for t in given[1:])):
@@ -208,7 +208,7 @@ def by_rule(op: Op | None, args: tuple) -> Any:
     if not all([a.__class__ is Meta and a.dtype == arrays[0].dtype for a in arrays]):
         return None
     if any([a.ndim in (4, 5) and not a.flags.c_contiguous for a in arrays]):
-        return None  # an image's order in memory is the op's to pass on
+        return None  # the op itself passes an image's memory order on
     found = sizes(*tree_map(lambda t: t._array if isinstance(t, Tensor) else t, args))
     if found is None:
         return None
@@ -232,7 +232,7 @@ def run_with(function: Callable, args: tuple, kwargs: dict, stand_in: Callable, 
 
 
 def tried(*call: Any) -> Any:
-    """The result of `run_with`, or None after an error, whose text would name the wrong sizes."""
+    """The result of `run_with`, or None after an error, whose message would contain the wrong sizes."""
     try:
         return run_with(*call)
     except (Unknown, RuntimeError, ValueError, IndexError, TypeError):

@@ -1,10 +1,11 @@
-"""Small arrays in place of meta tensors (ops/meta/meta_tensors.py), on which an op is run to find the shapes of its
+"""Small arrays in place of meta tensors (ops/meta/meta_tensors.py), on which an op runs to determine the shapes of its
 results.
 
-Most ops pass sizes on and do not compute with them: the shape of a product of 4096 x 11008 follows from that of 2 x 3.
-For such ops the distinct sizes, smallest first, become 2, 3, 4, ..., and are put back in the result. So broadcasting,
-dtypes and memory layout are the op's own, for any sizes. A view runs on an array of the true shape with one element of
-memory. An op that computes with sizes has a `sizes` function in its entry, or runs on zeros of the true shape.
+Most ops pass sizes on and do not compute with them: the shape of a product of 4096 x 11008 follows from the shape of a
+product of 2 x 3. For such ops the distinct sizes, smallest first, become 2, 3, 4, ..., and are put back in the result.
+So broadcasting, dtypes and memory layout are the op's own, for any sizes. A view runs on an array of the true shape
+with one element of memory. An op that computes with sizes has a `sizes` function in its entry, or runs on zeros of the
+true shape.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ class Unknown(Exception):
 
 
 def passed_on(op: Op, args: tuple) -> int:
-    """How many leading sizes the op passes on without computing with them."""
+    """The number of leading sizes that the op passes on without computing with them."""
     passed = op.options.get("sizes", "all" if op.elementwise or op.family is reduction else None)
     if passed == "all":
         return 64

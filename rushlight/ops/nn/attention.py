@@ -1,4 +1,4 @@
-"""Attention as one op, and back as one, so that the scores of all queries for all keys need not be kept."""
+"""Attention as one op, and its backward as another, so that the scores of all queries and keys need not be stored."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from rushlight.ops.reduce.reduce import any as any_of
 from rushlight.ops.reduce.reduce import softmax
 from rushlight.ops.shape.views import transpose
 
-if TYPE_CHECKING:  # the names in rules; a rule's world gives them (core/worlds.py)
+if TYPE_CHECKING:  # names in rules, provided by the rule's world (core/worlds.py)
     from rushlight.core.rule_names import attention_twice, joined
 
 ARRAYS["attention"], ARRAYS["attention_back"] = kernels.attention, kernels.attention_back
@@ -62,7 +62,7 @@ def weights(q: Tensor, k: Tensor, mask: Tensor | None, causal: bool, scale: floa
 
 
 def seen(p: Tensor, v: Tensor, somewhere: Tensor | None) -> Tensor:
-    """p v, 0 for queries that may not look anywhere."""
+    """p v; 0 for queries without an allowed key."""
     out = mm(p, v)
     return out if somewhere is None else e.where(somewhere, out, 0)
 

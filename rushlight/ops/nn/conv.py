@@ -1,4 +1,4 @@
-"""Convolution: three ops, linear in two operands each, and each the derivative of the other two."""
+"""Convolution: three ops, each linear in two operands, and each the derivative of the other two."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from rushlight.kernels import im2col as windows
 from rushlight.kernels.conv import of_half
 from rushlight.ops.shape.views import others
 
-if TYPE_CHECKING:  # the names in rules; a rule's world gives them (core/worlds.py)
+if TYPE_CHECKING:  # names in rules, provided by the rule's world (core/worlds.py)
     from rushlight.core.rule_names import conv
 
 
 def plain(x: Tensor, weight: Tensor, *settings: Any) -> Tensor:
-    """Convolution without bias, as rules need it."""
+    """Convolution without bias, for rules."""
     return convolution(x, weight, None, *settings)
 
 
@@ -74,7 +74,7 @@ conv_weight_grad = inner(
     ),
     linear="x y")
 
-# windows as columns, and columns added up where they came from: nn.functional.unfold and fold
+# windows as columns, and columns added up at their positions: nn.functional.unfold and fold
 im2col = inner(lambda x, /, kernel, dilation, padding, stride: im2col(x, kernel, dilation, padding, stride),
     x=lambda g, x_shape, kernel, dilation, padding, stride: col2im(g, x_shape[2:], kernel, dilation, padding, stride),
     node="Im2ColBackward0", batched="fold", takes="bfc")

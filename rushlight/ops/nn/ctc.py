@@ -1,4 +1,4 @@
-"""The loss of connectionist temporal classification: a label sequence's, whatever its alignment."""
+"""Connectionist temporal classification: the loss of a label sequence, summed over all alignments."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from rushlight.core.build import build, inner
 from rushlight.core.worlds import ARRAYS, shared
 from rushlight.kernels import ctc as kernels
 
-if TYPE_CHECKING:  # the names in rules; a rule's world gives them (core/worlds.py)
+if TYPE_CHECKING:  # names in rules, provided by the rule's world (core/worlds.py)
     from rushlight.core.rule_names import reshape, where
 
 ARRAYS.update(ctc=kernels.ctc, ctc_slope=kernels.ctc_slope)
@@ -31,7 +31,7 @@ ctc_slope = inner(
 
 @shared
 def scaled_slope(g, slope):
-    """g (N,) times slope (T, N, C), 0 where g is: of samples left out the slope is nan."""
+    """g (N,) times slope (T, N, C), but 0 where g is 0: the slope of samples that are left out is nan."""
     g = reshape(g, (1, -1, 1))
     return where(g == 0, 0, g * slope)
 

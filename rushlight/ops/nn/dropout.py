@@ -1,4 +1,4 @@
-"""The mask of dropout, as an op of its own: a recorded program draws a new mask in each run."""
+"""The mask of dropout as a separate op: a recorded program draws a new mask in each run."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def kept(x: ndarray, p: float, features: bool) -> ndarray:
     x."""
     if mode().batch is not None:
         raise Touched("vmap draws the mask", mode().batch)
-    if not isinstance(x, ndarray):  # without elements there is nothing to draw
+    if not isinstance(x, ndarray):  # no draw for an empty tensor
         raise x.touched("dropout")
     if x.flags.c_contiguous and not features:
         return random.default_generator.bernoulli_scalar(1 - p, x.shape, x.dtype)

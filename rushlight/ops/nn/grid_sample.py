@@ -10,7 +10,7 @@ from rushlight.core.build import build, inner
 from rushlight.core.worlds import ARRAYS, shared
 from rushlight.kernels import grid_sample as kernels
 
-if TYPE_CHECKING:  # the names in rules; a rule's world gives them (core/worlds.py)
+if TYPE_CHECKING:  # names in rules, provided by the rule's world (core/worlds.py)
     from rushlight.core.rule_names import stack, zeros_like
 
 for name in ("grid_position", "grid_slope", "grid_taps", "bilinear", "sampled", "sampled_back", "sampled_slope"):
@@ -36,7 +36,7 @@ def bilinear_slope(g, x):
     slopes = []
     for i in range(x.shape[2]):
         r = g
-        for d in range(x.shape[2] - 1, -1, -1):  # the slowest of the dimensions left is the first of the taps
+        for d in range(x.shape[2] - 1, -1, -1):  # the slowest of the remaining dimensions is the first tap dimension
             half = r.shape[1] // 2
             low, high, t = r[:, :half], r[:, half:], x[:, None, :, d]
             r = high - low if d == i else low * (1 - t) + high * t

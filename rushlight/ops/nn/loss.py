@@ -1,4 +1,4 @@
-"""Losses, element by element; nn.functional reduces them. Classes are looked up by a pair of ops."""
+"""Losses, element by element; nn.functional reduces them. A pair of ops looks up classes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from rushlight.core.table import FLOATING, entry
 from rushlight.core.worlds import adopt
 from rushlight.kernels import loss as kernels
 
-if TYPE_CHECKING:  # the names in rules; a rule's world gives them (core/worlds.py)
+if TYPE_CHECKING:  # names in rules, provided by the rule's world (core/worlds.py)
     from rushlight.core.rule_names import clamp_both, exp, log, log1p, maximum, minimum, not_differentiable, sigmoid
 
 adopt(kernels)

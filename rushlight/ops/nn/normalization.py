@@ -9,7 +9,7 @@ from rushlight.core.worlds import TENSORS, adopt, shared
 from rushlight.kernels import normalization as kernels
 from rushlight.ops.shape.views import reshape
 
-if TYPE_CHECKING:  # the names in rules; a rule's world gives them (core/worlds.py)
+if TYPE_CHECKING:  # names in rules, provided by the rule's world (core/worlds.py)
     from rushlight.core.rule_names import mean, not_differentiable, others, per_channel, rsqrt, single, sqrt, sum
 
 adopt(kernels)
@@ -17,7 +17,7 @@ TENSORS["per_channel"] = lambda a, ndim: a if a is None or ndim == 2 else reshap
 
 
 def sizes_of_group_norm(x, weight, bias, groups, eps):
-    """x's shape, and a mean and a variance for each group of each sample."""
+    """x's shape, and the shape of a mean and a variance for each group of each sample."""
     if x.shape[1] % groups:
         return None
     return [(x.shape, x.dtype), *[((x.shape[0], groups, 1), x.dtype)] * 2]
@@ -34,7 +34,7 @@ def normalized(x, weight, bias, dims, eps):
 
 
 def normalized_channels(x, weight, bias, dims, eps):
-    """As `normalized`, with one factor for each channel."""
+    """Like `normalized`, with one factor for each channel."""
     mu = mean(x, dims, True)
     d = x - mu
     var = mean(d * d, dims, True)
@@ -67,7 +67,7 @@ group_norm = inner(lambda x, weight, bias, /, groups, eps: group_norm(x, weight,
 # terms that the gradients of x and of weight share
 batch_dots = inner(lambda x, y, mu, /, dims: sum(x * (y - mu), dims, True), x=lambda g, y, mu: g * (y - mu),
     y=lambda g, x: g * x, mu=lambda g, x, dims: -sum(g * x, dims, True), batched="shift", promote="x y mu")
-# mean and variance are given, as in evaluation; they get no gradient
+# mean and variance are given, as in evaluation, and get no gradient
 frozen_batch_norm = inner(lambda x, weight, bias, mu, var, /, eps: frozen_batch_norm(x, weight, bias, mu, var, eps),
     x=lambda g, weight, var, eps: (
         g * per_channel(rsqrt(var + eps) if weight is None else weight * rsqrt(var + eps), len(g.shape))
@@ -86,20 +86,20 @@ def normalized_back(g, g_mu, g_var, d, rstd, dims):
     n = 1
     for i in dims:
         n *= d.shape[i]
-    n = n or 1  # of no numbers there is nothing to divide
+    n = n or 1  # an empty sum needs no division
     share = rstd * rstd * rstd * mean(g * d, dims, True) - (2 / n) * g_var
     return rstd * g - d * share - (rstd * mean(g, dims, True) - g_mu / n)
 
 
 @shared
 def weighted(g, weight):
-    """g times the weight, in single precision at least: it is summed up next."""
+    """g times the weight, at least in single precision, since it is summed next."""
     return single(g) if weight is None else single(g) * weight
 
 
 @shared
 def batch_back(gs, x, weight, mu, rstd, dims):
-    """As `normalized_back`, with one sum for each channel that the weight's gradient has, too."""
+    """Like `normalized_back`, with one sum for each channel, shared with the weight's gradient."""
     n = 1
     for i in dims:
         n *= x.shape[i]
@@ -110,14 +110,14 @@ def batch_back(gs, x, weight, mu, rstd, dims):
 
 @shared
 def group_back(gs, x, weight, d, rstd):
-    """`normalized_back` of groups d, for x."""
+    """`normalized_back` for groups d, giving x's gradient."""
     g = weighted(gs[0], None if weight is None else per_channel(weight, len(x.shape)))
     return reshape(normalized_back(in_groups(g, d.shape[1]), gs[1], gs[2], d, rstd, (2,)), x.shape)
 
 
 @shared
 def in_groups(x, groups):
-    """(N, C, ...) -> (N, groups, the numbers of C / groups channels)."""
+    """(N, C, ...) -> (N, groups, the number of elements in C / groups channels)."""
     n = x.shape[1] // groups
     for size in x.shape[2:]:
         n *= size

@@ -1,4 +1,4 @@
-"""Pooling: maxima by a pair that scatters and gathers, averages by pairs of linear maps."""
+"""Pooling: maxima by a pair of ops that scatter and gather, averages by pairs of linear maps."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Recurrent layers, one op for a direction of a layer; back through time is an op too, and its derivative is found by
-ops.
+"""Recurrent layers: one op for each direction of a layer. Backward through time is an op, too, and its derivative is
+composed of ops.
 
 Each op takes the tensors as a list, since a single pass back through time computes all gradients."""
 
@@ -21,7 +21,7 @@ from rushlight.ops.nn.recurrent_cells import gru_gates, lstm_gates, relu_gate, t
 from rushlight.ops.shape.view_functions import chunk
 from rushlight.ops.shape.views import cat, clone, narrow, reshape
 
-if TYPE_CHECKING:  # the names in rules; a rule's world gives them (core/worlds.py)
+if TYPE_CHECKING:  # names in rules, provided by the rule's world (core/worlds.py)
     from rushlight.core.rule_names import gru, gru_twice, lstm, lstm_twice, rnn, rnn_twice
 
 for name in ("lstm", "lstm_back", "gru", "gru_back", "rnn", "rnn_back"):
@@ -142,13 +142,15 @@ def derivative(
 
 
 def copy(t: Tensor) -> Tensor:
-    """The tensor with a node of its own, so that the gradient stops there, even if the tensor has a graph."""
+    """The tensor with a new node, so that the gradient stops here even if the tensor has a graph."""
     t = clone(t)
     return t if t._node is not None else t.requires_grad_()
 
 
 def twice(name: str, cell: Callable[..., Cell], states: int) -> None:
-    """Offer `derivative` to rules, in both worlds: name(gs, tensors, *settings of the cell, sizes, reverse)."""
+    """Make `derivative` available to rules, in both worlds: name(gs, tensors, *settings of the cell, sizes,
+    reverse).
+    """
 
     def tensors(gs: Sequence, given: Sequence[Tensor], *settings: Any) -> list:
         *own, sizes, reverse = settings

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from rushlight.ops.math.elementwise import add, mul, relu, sigmoid, sub, tanh
 
-STATE = (None, None)  # a source: neither of x nor of the product
+STATE = (None, None)  # a source that is neither from x nor from the product
 
 
 class Cell(NamedTuple):
@@ -25,14 +25,12 @@ class Cell(NamedTuple):
 
     @property
     def gate_count(self) -> int:
-        """How many gates x and the product have."""
+        """The number of gates of x and of the product."""
         return 1 + max([m for _, m in self.sources if m is not None])
 
     @property
     def apart(self) -> bool:
-        """Whether some source is not the sum of both: then the product has a bias of its own, and x a gradient of its
-        own.
-        """
+        """True if some source is not the sum of both: then the product has its own bias, and x its own gradient."""
         return any([None in source for source in self.sources if source != STATE])
 
 

@@ -34,9 +34,9 @@ def diff(
     *,
     out: Tensor | None = None,
 ) -> Tensor:
-    """x_(i+1) - x_i along `dim`, n times over; `prepend` and `append` are joined to the ends first.
+    """x_(i+1) - x_i along `dim`, repeated n times; `prepend` and `append` are joined to the ends first.
 
-    Of bool tensors whether neighbours differ. RuntimeError for a 0-d tensor, n < 0, and ends of other dimensions.
+    For bool tensors, whether neighbours differ. RuntimeError for a 0-d tensor, n < 0, and ends of other dimensions.
 
     >>> rushlight.diff(rushlight.tensor([1, 4, 9]))
     tensor([3, 5])
@@ -93,7 +93,7 @@ def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Any = None, dim: int = 
 
 @composite(tensor=False)
 def cumulative_trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Any = None, dim: int = -1) -> Tensor:
-    """The areas up to each sample but the first, by the trapezoid rule; arguments as in `trapezoid`.
+    """The areas up to each sample except the first, by the trapezoid rule; arguments as in `trapezoid`.
 
     >>> rushlight.cumulative_trapezoid(rushlight.tensor([1., 2., 3.]))
     tensor([1.5000, 4.0000])
@@ -105,7 +105,7 @@ def cumulative_trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Any = None, 
 
 @composite(tensor=False)
 def trapz(y: Tensor, x: Tensor | None = None, *, dx: Any = 1, dim: int = -1) -> Tensor:
-    """out = sum of (y_i + y_(i + 1)) / 2 (x_(i + 1) - x_i): `trapezoid`, by its old name.
+    """out = sum of (y_i + y_(i + 1)) / 2 (x_(i + 1) - x_i): the old name of `trapezoid`.
 
     >>> rushlight.trapz(rushlight.tensor([1., 2., 3.]))
     tensor(4.)
@@ -121,7 +121,7 @@ def areas(name: str, y: Tensor, x: Tensor | None, dx: Any, dim: int) -> Tensor:
     if x is not None and dx is not None:
         raise type_error(f"{name}() takes x or dx, not both")
     dim = wrap(dim, y._array.ndim)
-    if x is None or not x._array.ndim:  # a point has no width
+    if x is None or not x._array.ndim:  # a single point has no width
         width = 0 if x is not None else 1 if dx is None else dx
         if name == "trapezoid":
             return times(total(y, dim) - times(y.select(dim, 0) + y.select(dim, -1), 0.5), width)
@@ -147,8 +147,8 @@ def gradient(input: Tensor, *, spacing: Any = 1, dim: Any = None, edge_order: in
     """dx/dt_d for each dimension d in `dim` (all): central differences inside, one-sided ones at the ends.
 
     `spacing`: the distance of samples, one number or one for each dimension; or the coordinates, a tensor for each
-    dimension. `edge_order` 1 or 2: the order of the error at the ends. RuntimeError where these do not fit, and for
-    dimensions of no more than `edge_order` elements.
+    dimension. `edge_order` 1 or 2: the order of the error at the ends. RuntimeError if the spacing does not fit, and
+    for dimensions of no more than `edge_order` elements.
 
     >>> rushlight.gradient(rushlight.tensor([1., 4., 9., 16.]))
     (tensor([3., 4., 6., 7.]),)
@@ -196,7 +196,7 @@ def each_spacing(input: Tensor, spacing: Any, dims: Sequence[int], chosen: bool)
 
 
 def slope(x: Tensor, dim: int, h: Any, order: int) -> Tensor:
-    """Along one dimension; h is a number, or the coordinates."""
+    """The gradient along one dimension; h is a number, or the coordinates."""
     n = x._array.shape[dim]
     regular = not isinstance(h, Tensor) or not h._array.ndim
     if not regular:  # distances of neighbours: (n - 1, 1, ...)
@@ -228,13 +228,13 @@ def divided(x: Tensor, h: Any) -> Tensor:
 
 
 def weighted(before: Any, here: Any, after: Any, left: Any, right: Any) -> Any:
-    """The slope in the middle of three points: of the parabola through them."""
+    """The slope at the middle of three points: the slope of the parabola through them."""
     both = left + right
     return -right / (left * both) * before + (right - left) / (left * right) * here + left / (right * both) * after
 
 
 def one_sided(here: Any, next: Any, last: Any, near: Any, far: Any) -> Any:
-    """The slope at the first of three points: of the parabola through them."""
+    """The slope at the first of three points: the slope of the parabola through them."""
     both = near + far
     parts = ((-(near + both) / (near * both), here), (both / (near * far), next), (-near / (far * both), last))
     first, second, third = (factor * x if isinstance(factor, Tensor) else times(x, factor) for factor, x in parts)

@@ -99,7 +99,7 @@ def weights(x: Tensor, fweights: Tensor | None, aweights: Tensor | None) -> Tens
 
 @composite()
 def corrcoef(input: Tensor) -> Tensor:
-    """out_ij = cov_ij / sqrt(cov_ii cov_jj), cut off at -1 and 1.
+    """out_ij = cov_ij / sqrt(cov_ii cov_jj), clamped to [-1, 1].
 
     >>> rushlight.corrcoef(rushlight.tensor([[1., 2., 3.], [3., 2., 1.]]))
     tensor([[ 1., -1.],

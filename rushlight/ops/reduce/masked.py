@@ -34,7 +34,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-# -- leaving out -----------------------------------------------------------------------------------
+# -- masking ---------------------------------------------------------------------------------------
 
 
 def prepared(input: Any, dtype: Any, mask: Any) -> tuple[Tensor, Tensor | None]:
@@ -92,7 +92,7 @@ def dims_of(x: Tensor, dim: Any) -> tuple[int, ...] | None:
 
 
 def count(x: Tensor, mask: Tensor | None, dims: tuple[int, ...] | None, keepdim: bool) -> Any:
-    """How many elements go into each result: a number, or a tensor in x's real dtype."""
+    """The number of elements in each result: a number, or a tensor in x's real dtype."""
     if mask is None:
         return math.prod(x._array.shape if dims is None else [x._array.shape[d] for d in dims])
     return to(r.sum(mask, dims, keepdim), x.dtype.to_real())
@@ -104,7 +104,7 @@ def count(x: Tensor, mask: Tensor | None, dims: tuple[int, ...] | None, keepdim:
 def sum(
     input: Tensor, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Tensor | None = None
 ) -> Tensor:
-    """The sum; integers add up in int64, and no elements to 0.
+    """The sum; integers add up in int64; an empty sum is 0.
 
     >>> rushlight.masked.sum(rushlight.tensor([1., 2., 4.]), mask=rushlight.tensor([True, False, True]))
     tensor(5.)
@@ -117,7 +117,7 @@ def sum(
 def prod(
     input: Tensor, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Tensor | None = None
 ) -> Tensor:
-    """The product; integers multiply in int64, and no elements to 1.
+    """The product; integers multiply in int64; an empty product is 1.
 
     >>> rushlight.masked.prod(rushlight.tensor([1., 2., 4.]), mask=rushlight.tensor([True, False, True]))
     tensor(4.)
@@ -130,7 +130,7 @@ def prod(
 def mean(
     input: Tensor, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Tensor | None = None
 ) -> Tensor:
-    """The sum divided by the number of elements; nan of none. ValueError for integers without a `dtype`.
+    """The sum divided by the number of elements; nan for an empty mean. ValueError for integers without a `dtype`.
 
     >>> rushlight.masked.mean(rushlight.tensor([1., 2., 4.]), mask=rushlight.tensor([True, False, True]))
     tensor(2.5000)
@@ -146,7 +146,7 @@ def mean(
 
 
 def mean_over(x: Tensor, mask: Tensor | None, dims: Any, keepdim: bool) -> Tensor:
-    """The mean; x is not of half precision, which may not hold a count."""
+    """The mean of x, which must not have half precision, since that may not hold a count."""
     return e.div(r.sum(filled(x, mask, 0), dims, keepdim), count(x, mask, dims, keepdim))
 
 
@@ -156,7 +156,7 @@ def var(
 ) -> Tensor:  # fmt: skip
     """sum |x - mean|^2 / (n - correction), n the number of elements; `correction` is 1, or 0 if `unbiased` is false.
 
-    Integers become the default dtype. nan of no elements.
+    Integers become the default dtype. nan without elements.
 
     >>> rushlight.masked.var(rushlight.tensor([1., 2., 4.]), mask=rushlight.tensor([True, False, True]))
     tensor(4.5000)
@@ -180,10 +180,23 @@ def variance(x: Tensor, mask: Tensor | None, dims: Any, keepdim: bool, correctio
 
 
 def std(
+<<<<<<< HEAD
     input: Tensor, dim: Any = None, unbiased: bool | None = None, *, correction: float | None = None,
     keepdim: bool = False, dtype: Any = None, mask: Tensor | None = None,
 ) -> Tensor:  # fmt: skip
     """The root of `var`, with its arguments.
+=======
+    input: Tensor,
+    dim: Any = None,
+    unbiased: bool | None = None,
+    *,
+    correction: float | None = None,
+    keepdim: bool = False,
+    dtype: Any = None,
+    mask: Tensor | None = None,
+) -> Tensor:
+    """The square root of `var`, with the same arguments.
+>>>>>>> 3f52dbba (English of ops; stubs and docs/faster.md written again)
 
     >>> rushlight.masked.std(rushlight.tensor([1., 2., 5.]), mask=rushlight.tensor([True, False, True]))
     tensor(2.8284)
@@ -210,7 +223,7 @@ def norm(
 def amax(
     input: Tensor, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Tensor | None = None
 ) -> Tensor:
-    """The largest element; of no elements -inf, or the smallest integer. Ties share the gradient.
+    """The largest element; without elements -inf, or the smallest integer. Ties share the gradient.
 
     >>> rushlight.masked.amax(rushlight.tensor([1., 9., 4.]), mask=rushlight.tensor([True, False, True]))
     tensor(4.)
@@ -222,7 +235,7 @@ def amax(
 def amin(
     input: Tensor, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Tensor | None = None
 ) -> Tensor:
-    """The smallest element; of no elements inf, or the largest integer. Ties share the gradient.
+    """The smallest element; without elements inf, or the largest integer. Ties share the gradient.
 
     >>> rushlight.masked.amin(rushlight.tensor([1., -9., 4.]), mask=rushlight.tensor([True, False, True]))
     tensor(1.)
@@ -315,7 +328,7 @@ def softmin(input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | None =
 def logsumexp(
     input: Tensor, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Tensor | None = None
 ) -> Tensor:
-    """log sum exp(x), in the input's dtype as in torch; -inf of no elements.
+    """log sum exp(x), in the input's dtype as in torch; -inf without elements.
 
     >>> rushlight.masked.logsumexp(rushlight.tensor([1., 9., 1.]), mask=rushlight.tensor([True, False, True]))
     tensor(1.6931)

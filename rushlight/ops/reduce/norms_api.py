@@ -30,7 +30,8 @@ from rushlight.ops.tensor.node_names import called
 def vector_norm(
     x: Tensor, ord: float = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, out: Tensor | None = None
 ) -> Tensor:
-    """(sum |x|^ord)^(1/ord) over `dim` (all if None); inf is the largest |x|, -inf the smallest, 0 how many are not 0.
+    """(sum |x|^ord)^(1/ord) over `dim` (all if None); ord inf gives the largest |x|, -inf the smallest, 0 the number of
+    nonzeros.
 
     Input: floating-point or complex; result: real. RuntimeError for an empty input with a negative `ord` or inf. The
     gradient at 0 is 0; elements that tie for the largest share it.
@@ -131,7 +132,7 @@ def of_sums(A: Tensor, ord: float, rows: int, columns: int) -> Tensor:
 
 
 def largest(x: Tensor, dim: int) -> Tensor:
-    """The maximum of numbers that are not negative; 0 for no numbers."""
+    """The maximum of nonnegative numbers; 0 for an empty tensor."""
     return r.amax(x, dim) if x._array.shape[dim] else r.sum(x, dim)
 
 
@@ -194,7 +195,7 @@ def cond(A: Tensor, p: Any = None, *, out: Tensor | None = None) -> Tensor:
 
 
 def tolerances(A: Tensor, atol: Any, rtol: Any) -> tuple[np.ndarray, np.ndarray]:
-    """The absolute and the relative bound below which singular values count as 0."""
+    """The absolute and the relative threshold below which singular values count as 0."""
 
     def numbers(value: Any) -> np.ndarray:
         return np.asarray(value._array if isinstance(value, Tensor) else 0.0 if value is None else value, np.float64)
@@ -216,7 +217,8 @@ def matrix_rank(
     hermitian: bool = False,
     out: Tensor | None = None,
 ) -> Tensor:
-    """rank = count of singular values > max(atol, rtol * the largest), int64; of eigenvalues' sizes if `hermitian`.
+    """rank = count of singular values > max(atol, rtol * the largest), int64; if `hermitian`, count of the eigenvalues'
+    magnitudes.
 
     rtol is max(m, n) times the dtype's eps by default, and 0 if only `atol` is given; `tol` is another name of atol.
 
@@ -224,7 +226,7 @@ def matrix_rank(
     tensor(1)
     """
     check_matrix(A, "torch.linalg.matrix_rank", "input")
-    if args:  # matrix_rank(A, tol, hermitian), as NumPy has it
+    if args:  # NumPy's positional form, matrix_rank(A, tol, hermitian)
         tol, hermitian = args[0], args[1] if len(args) > 1 else hermitian
     if tol is not None:
         atol, rtol = tol, 0.0
@@ -259,8 +261,8 @@ def cdist(
     """out[..., i, j] = the p-norm of x1[..., i, :] - x2[..., j, :].
 
     x1: (..., m, n), x2: (..., k, n) -> (..., m, k); leading dimensions broadcast. A matrix product is used only for
-    points that are far apart, whatever `compute_mode` is: it would lose the digits of small distances. RuntimeError for
-    p < 0.
+    points that are far apart, for every `compute_mode`, since it would lose the digits of small distances. RuntimeError
+    for p < 0.
 
     >>> rushlight.cdist(rushlight.tensor([[0., 0.]]), rushlight.tensor([[3., 4.], [0., 1.]]))
     tensor([[5., 1.]])
@@ -298,7 +300,7 @@ def check_points(x1: Tensor, x2: Tensor, p: float) -> None:
 
 @composite()
 def renorm(input: Tensor, p: float, dim: int, maxnorm: float, *, out: Tensor | None = None) -> Tensor:
-    """input, its slices along `dim` scaled down to p-norm `maxnorm` where they are longer.
+    """input, with slices along `dim` scaled down to the p-norm `maxnorm` if they are longer.
 
     >>> rushlight.renorm(rushlight.tensor([[3., 4.], [0., 1.]]), 2, 0, 1.0)
     tensor([[0.6000, 0.8000],
@@ -313,13 +315,13 @@ def renorm(input: Tensor, p: float, dim: int, maxnorm: float, *, out: Tensor | N
     if ndim < 2:
         raise runtime_error(f"renorm: input needs at least 2 dimensions, got {ndim} dimensions")
     kept = wrap(dim, ndim)
-    half = input.dtype in (dtypes.float16, dtypes.bfloat16)  # which may not hold a norm
+    half = input.dtype in (dtypes.float16, dtypes.bfloat16)  # half precision may not hold a norm
     x = to(input, dtypes.float32) if half else input
     sizes = vector_norm(x, p, tuple(d for d in range(ndim) if d != kept), True)
     factor = e.where(sizes > maxnorm, e.div(maxnorm, e.add(sizes, 1e-7)), 1)
     if not half:
         return given(out, contiguous(e.mul(input, factor)))
-    rounded = to(to(factor, input.dtype), dtypes.float32)  # as torch rounds it; not its gradient
+    rounded = to(to(factor, input.dtype), dtypes.float32)  # rounded as in torch; the gradient is not
     factor = e.add(factor, e.sub(rounded, factor).detach())
     return given(out, contiguous(to(e.mul(x, factor), input.dtype)))
 

@@ -1,4 +1,4 @@
-"""Reductions: one number from many. Rules see `g` and `out` with the reduced dimensions kept."""
+"""Reductions: many numbers to one. In rules, `g` and `out` have the reduced dimensions kept."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from rushlight.core.worlds import adopt, shared
 from rushlight.kernels import reduce as kernels
 from rushlight.ops.tensor.node_names import of_reduction
 
-if TYPE_CHECKING:  # the names in rules; a rule's world gives them (core/worlds.py)
+if TYPE_CHECKING:  # names in rules, provided by the rule's world (core/worlds.py)
     from rushlight.core.rule_names import (
         cast,
         cat,
@@ -131,7 +131,7 @@ log_softmax = inner_floating(lambda x, /, dim: log_softmax(x, dim),
 
 
 def sizes_of_topk(x, k, dim, *how):
-    """k along `dim`, of the values and of their indices."""
+    """the sizes of values and indices: k along `dim`"""
     if not x.shape or not -len(x.shape) <= dim < len(x.shape) or not 0 <= k <= x.shape[dim]:
         return None
     dim %= len(x.shape)
@@ -175,14 +175,15 @@ def shared_by(g, n):
 
 @shared
 def standing(x, out):
-    """Where x equals the reduction's result, which may be nan."""
+    """True where x equals the reduction's result, which may be nan."""
     return (x == out) | ((x != x) & (out != out)) if somewhere(out != out) else x == out
 
 
 @shared
 def evenly(mask, dims, g):
-    """1 / count where the mask is true: elements that tie share the gradient. g is not of half precision, which may not
-    hold the count (`wide_rules`)."""
+    """1 / count where the mask is true: ties share the gradient. g must not have half precision, which may not hold the
+    count (`wide_rules`).
+    """
     return cast(mask, g) / cast(sum(mask, dims, True), g)
 
 
@@ -205,7 +206,7 @@ def spread(x, axes, correction):
 
 @shared
 def product_of_others(x, out, dims):
-    """For each element the product of all others in its slice, also if some are 0."""
+    """For each element the product of all others in its slice, even if some are 0."""
     if not x.shape:  # a scalar: the empty product
         return zeros(x.shape, x) + 1
     if not somewhere(x == 0):

@@ -97,8 +97,7 @@ def var(
 
 
 def spread(input: Tensor, dim: Any, unbiased: Any, keepdim: bool, correction: Any, name: str = "var") -> Tensor:
-    """`var` of float32, float64 or complex numbers. `name`: of the function that warns,
-    if any."""
+    """`var` of float32, float64 or complex numbers. `name`: the name of the function that warns, if any."""
     dims, correction = dims_and_correction(input, dim, unbiased, correction)
     made = r.var_core(input, dims, correction)
     if name and input._array.size <= correction * made._array.size:
@@ -119,7 +118,7 @@ def std(
     correction: float | None = None,
     out: Tensor | None = None,
 ) -> Tensor:
-    """sqrt(sum (x - mean)^2 / (n - correction)): the root of `var`, with its arguments.
+    """sqrt(sum (x - mean)^2 / (n - correction)): the square root of `var`, with the same arguments.
 
     >>> rushlight.std(rushlight.tensor([1., 2., 3., 4.]))
     tensor(1.2910)
@@ -174,7 +173,7 @@ def std_mean(
 
 
 def beyond_single(squares: Any) -> bool:
-    """Whether squares in single precision have lost numbers whose root would have been in its range."""
+    """True if squares in single precision have underflowed although their root is in range."""
     if squares.__class__ is not np.ndarray or mode().watch is not None or not squares.size:
         return False
     if squares.size <= LISTED_ELEMENTS:
@@ -182,9 +181,9 @@ def beyond_single(squares: Any) -> bool:
     return not np.minimum.reduce(squares, None) > MIN_EXACT_SQUARE or not np.maximum.reduce(squares, None) < np.inf
 
 
-# squares above this number are normal numbers, with all digits
+# squares above this number are normal numbers, with full precision
 MIN_EXACT_SQUARE = 2.0**-80
-LISTED_ELEMENTS = 16  # up to which Python compares sooner than two reductions do
+LISTED_ELEMENTS = 16  # number of elements up to which Python compares faster than two reductions
 
 
 def in_single(
@@ -203,7 +202,7 @@ def floats_only(input: Tensor, name: str) -> None:
 
 
 def kept_or_not(x: Tensor, dims: tuple | None, keepdim: bool) -> Tensor:
-    """A new result, with the reduced dimensions as 1 if `keepdim`, else without them."""
+    """A new result, with the reduced dimensions as size 1 if `keepdim`, otherwise without them."""
     if keepdim:
         return x
     if x._node is None and x._array.__class__ is np.ndarray and mode().watch is None:
@@ -245,7 +244,7 @@ def norm(
     """
     x = input if dtype is None else to(input, dtype)
     floats_only(x, "linalg.vector_norm: Expected a floating point or complex tensor as input")
-    if p == "nuc":  # the sum of singular values, which are in the part loaded later
+    if p == "nuc":  # the sum of singular values, whose op is loaded later
         complete()
         made = TENSORS["linalg_matrix_norm"](x, p, tuple(range(x._array.ndim)) if dim is None else dim, keepdim)
     else:
@@ -257,7 +256,7 @@ def norm(
 
 
 def check_identity(x: Tensor, p: float, axes: Any) -> None:
-    """RuntimeError for the norm of no elements, where the norm is not 0."""
+    """RuntimeError for the norm of an empty tensor, if the empty norm is not 0."""
     if (p >= 0 and p != math.inf) or x._array.size:
         return
     name = f"{p:g}"
@@ -282,7 +281,7 @@ def running(name: str, input: Tensor, dim: int, dtype: Any, out: Tensor | None) 
 
 
 def running_in_place(function: Callable) -> Callable:
-    """The form with an underscore, computed in the tensor's own dtype."""
+    """The in-place form, computed in the tensor's own dtype."""
     write = writing(function)
 
     def written(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
@@ -389,7 +388,7 @@ def isclose(input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8
     for name, bound in (("rtol", rtol), ("atol", atol)):
         if bound < 0:
             raise runtime_error(f"{name} must be greater than or equal to zero, but got {bound}")
-    if input.dtype.category < dtypes.FLOATING:  # bool has no difference; integers may wrap around
+    if input.dtype.category < dtypes.FLOATING:  # bool has no subtraction; integers may wrap around
         input, other = (to(t, dtypes.float64) for t in (input, other))
     near = e.le(e.abs(e.sub(input, other)), e.add(e.mul(e.abs(other), rtol), atol))
     near = e.logical_or(e.logical_and(near, e.isfinite(other)), e.eq(input, other))
@@ -409,7 +408,7 @@ def allclose(input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-
 
 @method
 def sum_to_size(self: Tensor, *size: Any) -> Tensor:
-    """Sum the tensor to a smaller shape that broadcasts to the tensor's. RuntimeError for another shape.
+    """Sum the tensor to a smaller shape that broadcasts to the tensor's shape. RuntimeError for another shape.
 
     >>> rushlight.ones(2, 3).sum_to_size(1, 3)
     tensor([[2., 2., 2.]])

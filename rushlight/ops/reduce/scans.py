@@ -1,5 +1,4 @@
-"""Scans that are seldom needed: smallest so far, and sums of exponentials; cumsum, cumprod and cummax are in
-reduce.py."""
+"""Rarely used scans: running minima, and sums of exponentials; cumsum, cumprod and cummax are in reduce.py."""
 
 from __future__ import annotations
 
@@ -9,7 +8,7 @@ from rushlight.core.build import build, general
 from rushlight.core.worlds import adopt, shared
 from rushlight.kernels import scans as kernels
 
-if TYPE_CHECKING:  # the names in rules; a rule's world gives them (core/worlds.py)
+if TYPE_CHECKING:  # names in rules, provided by the rule's world (core/worlds.py)
     from rushlight.core.rule_names import cat, cumsum, exp, log, narrow, scatter_add, where, zeros
 
 adopt(kernels)
@@ -26,7 +25,7 @@ logcumsumexp = general(lambda x, /, dim: log(cumsum(exp(x), dim)),
 
 @shared
 def firm(x):
-    """x with 0 for -inf, which may be subtracted."""
+    """x with 0 in place of -inf, so that it can be subtracted."""
     return where(x == -float("inf"), 0, x)
 
 

@@ -16,7 +16,7 @@ from rushlight.core.worlds import adopt
 from rushlight.kernels import sorting as kernels
 from rushlight.ops.reduce import reduce as r
 
-if TYPE_CHECKING:  # the names in rules; a rule's world gives them (core/worlds.py)
+if TYPE_CHECKING:  # names in rules, provided by the rule's world (core/worlds.py)
     from rushlight.core.rule_names import evenly, not_implemented, put_along, standing
 
 adopt(kernels)
@@ -62,9 +62,9 @@ build(globals())
 
 @composite()
 def median(input: Tensor, dim: Any = None, keepdim: bool = False, *, out: Any = None) -> Any:
-    """The median, the lower one of two: of all elements, or (values, indices) along `dim`.
+    """The median (the lower of two middle elements): of all elements, or (values, indices) along `dim`.
 
-    nan if there is one. IndexError for a dimension of no elements, NotImplementedError for bool and complex tensors.
+    nan if an element is nan. IndexError for an empty dimension, NotImplementedError for bool and complex tensors.
 
     >>> rushlight.median(rushlight.tensor([4., 1., 3., 2.]))
     tensor(2.)
@@ -124,7 +124,7 @@ def searchsorted(
     """
     values = as_values(input)
     both = (sorted_sequence, values)
-    answers = all([t.dtype is dtypes.bool_ for t in both])  # bool has an order beside numbers alone
+    answers = all([t.dtype is dtypes.bool_ for t in both])  # bool has an order only among bools
     check_dtypes("searchsorted", "uif" if answers else "buif", *both)
     return places_of(sorted_sequence, values, out_int32, right, side, sorter, out)
 
@@ -151,7 +151,7 @@ def places_of(
 
 
 def as_values(input: Any) -> Tensor:
-    """A number as a 0-d tensor. TypeError for what is neither a number nor a tensor."""
+    """A number as a 0-d tensor. TypeError for other values."""
     if isinstance(input, Tensor):
         return input
     return from_array(np.asarray(checked_number(input, "searchsorted")))
@@ -184,7 +184,7 @@ def check_search(x: Tensor, values: Tensor, right: bool, side: str | None, sorte
 
 
 def unfit_sorter(sorter: Tensor, shape: tuple[int, ...]) -> str:
-    """What is wrong with an order of boundaries of this shape, in torch's words; "" if it fits."""
+    """The problem with boundaries of this shape, in torch's words; "" if they fit."""
     if sorter.dtype is not dtypes.int64:
         return f"sorter must be a tensor of long dtype but got dtype {sorter.dtype.scalar_type}"
     if sorter._array.shape != shape:
@@ -217,7 +217,7 @@ def bucketize(
 def isin(
     elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False, out: Tensor | None = None
 ) -> Tensor:
-    """Whether each element is among `test_elements`; with `invert` whether it is not. One of the two may be a number.
+    """Whether each element is among `test_elements`; with `invert`, whether it is not. One of the two may be a number.
 
     >>> rushlight.isin(rushlight.tensor([1, 2, 3]), rushlight.tensor([3, 1]))
     tensor([ True, False,  True])
@@ -261,7 +261,7 @@ def unique(
 def unique_consecutive(
     input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
 ) -> Any:
-    """The elements that differ from the one before, or along `dim` the slices; arguments as in `unique`.
+    """The elements that differ from their predecessor, or along `dim` the slices; arguments as in `unique`.
 
     >>> rushlight.unique_consecutive(rushlight.tensor([1, 1, 2, 1]))
     tensor([1, 2, 1])

@@ -24,7 +24,7 @@ from rushlight.ops.reduce import reduce as r
 from rushlight.ops.shape.views import clone, expand, permute, reshape, to
 from rushlight.ops.tensor.node_names import called
 
-if TYPE_CHECKING:  # the names in rules; a rule's world gives them (core/worlds.py)
+if TYPE_CHECKING:  # names in rules, provided by the rule's world (core/worlds.py)
     from rushlight.core.rule_names import not_implemented
 
 adopt(kernels)
@@ -100,7 +100,7 @@ def nanmean(
             f"nanmean(): expected input to have floating point or complex dtype but got {input.dtype.scalar_type}",
             "convert: x.float()",
         )
-    half = input.dtype.itemsize == 2  # float16 cannot count to 70,000, nor hold such sums
+    half = input.dtype.itemsize == 2  # float16 can neither count to 70,000 nor hold such sums
     known = r.sum(to(e.eq(input, input), dtypes.float32 if half else input.dtype), dim, keepdim)
     made = e.div(r.nansum(input, dim, keepdim, dtype=dtypes.float32 if half and dtype is None else dtype), known)
     made = to(made, input.dtype if dtype is None else dtypes.as_dtype(dtype)) if half or dtype is not None else made
@@ -150,7 +150,7 @@ def quantile(
     chooses the value between two elements.
 
     `q`: a number in [0, 1], or several in a tensor of one dimension, which the result then begins with.
-    `interpolation`: 'linear', 'lower', 'higher', 'midpoint' or 'nearest'. nan if there is one. RuntimeError for an
+    `interpolation`: 'linear', 'lower', 'higher', 'midpoint' or 'nearest'. nan if an element is nan. RuntimeError for an
     empty tensor, another dtype than float32 and float64, and q out of range.
 
     >>> rushlight.quantile(rushlight.tensor([0., 1., 2., 3.]), 0.5)
@@ -170,7 +170,7 @@ def nanquantile(
     interpolation: str = "linear",
     out: Tensor | None = None,
 ) -> Tensor:
-    """`quantile` of the elements that are not nan; nan where all are.
+    """`quantile` of the elements that are not nan; nan if all are nan.
 
     >>> rushlight.nanquantile(rushlight.tensor([0., rushlight.nan, 2.]), 0.5)
     tensor(1.)
@@ -209,7 +209,7 @@ def ranks_of(name: str, ordered: Tensor, parts: Tensor) -> Tensor:
 
 
 def between(ordered: Tensor, ranks: Tensor, interpolation: str) -> Tensor:
-    """The elements at ranks that need not be whole."""
+    """The elements at fractional ranks."""
     whole = {"lower": e.floor, "higher": e.ceil, "nearest": e.round}.get(interpolation, e.floor)
     below = whole(ranks)
     low = gather(ordered, -1, to(below, dtypes.int64))
@@ -221,7 +221,7 @@ def between(ordered: Tensor, ranks: Tensor, interpolation: str) -> Tensor:
 
 
 def check_quantile(name: str, input: Tensor, q: Any, interpolation: str) -> None:
-    """RuntimeError for arguments that torch refuses, with torch's messages."""
+    """RuntimeError for arguments that torch rejects, with torch's messages."""
     wrong = None
     if not input._array.size:
         wrong = "input tensor must be non-empty"
@@ -248,7 +248,7 @@ def check_quantile(name: str, input: Tensor, q: Any, interpolation: str) -> None
 def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
     """The count of 0, 1, ... in `input`, or the sum of their weights. The result has at least `minlength` elements.
 
-    RuntimeError for anything but one dimension of integers from 0 on, and weights of another shape.
+    RuntimeError for other inputs than one dimension of nonnegative integers, and for weights of another shape.
 
     >>> rushlight.bincount(rushlight.tensor([0, 2, 2]))
     tensor([1, 0, 2])
@@ -274,7 +274,7 @@ def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0, *, out
     >>> rushlight.histc(rushlight.tensor([1., 2., 2., 4.]), bins=3, min=1, max=4)
     tensor([1., 2., 1.])
     """
-    half = is_half(input._array)  # which may hold neither a count nor a position
+    half = is_half(input._array)  # float16 can hold neither a count nor a position
     x = (single(input._array) if half else floats("histogram_cpu", input)._array).reshape(-1)
     check_bins([bins])
     min, max = (bound.item() if isinstance(bound, Tensor) else bound for bound in (min, max))
@@ -303,8 +303,9 @@ def histogram(
 ) -> Any:
     """(hist, bin_edges): the count or total weight of the elements in [edge_i, edge_(i+1)); the last bin is closed.
 
-    `bins`: how many equal parts of `range` (of all elements), or a tensor of edges. `density`: divided by the total and
-    the width of each bin. Elements outside are left out. RuntimeError for other dtypes and shapes.
+    `bins`: the number of equal parts of `range` (default: the range of all elements), or a tensor of edges. `density`:
+    divided by the total and the width of each bin. Elements outside the edges are left out. RuntimeError for other
+    dtypes and shapes.
 
     >>> rushlight.histogram(rushlight.tensor([1., 2., 2., 4.]), 3, range=(1., 4.)).hist
     tensor([1., 2., 1.])
@@ -329,7 +330,8 @@ def histogramdd(
     """(hist, bin_edges) of points with d coordinates, input (..., d): the count or total weight of the points in each
     box.
 
-    `bins`: for each coordinate how many equal parts, or a tensor of edges. `range`: 2 d numbers. As in `histogram`.
+    `bins`: for each coordinate the number of equal parts, or a tensor of edges. `range`: 2 d numbers. As in
+    `histogram`.
 
     >>> rushlight.histogramdd(rushlight.tensor([[0., 1.], [1., 0.]]), [2, 2]).hist
     tensor([[0., 1.],
@@ -413,7 +415,7 @@ def edges_of(points: Tensor, bins: list, range: Any) -> list[np.ndarray]:
 
 
 def spread(i: int, n: int, low: float, high: float, dtype: np.dtype) -> np.ndarray:
-    """n + 1 edges at equal distances; half a unit around a range of no width."""
+    """n + 1 equally spaced edges; a range of width 0 is extended by half a unit on both sides."""
     if not (isfinite(low) and isfinite(high)):
         raise runtime_error(f"torch.histogramdd: dimension {i}'s range [{low:g}, {high:g}] is not finite")
     if low > high:
@@ -468,7 +470,7 @@ def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
     if any(n < 0 for n in shape):
         raise value_error(f"'shape' cannot have negative values, but got {shape}")
     noticed(indices)
-    rest, found = indices._array.astype(np.int64), []  # small integers may not hold a size
+    rest, found = indices._array.astype(np.int64), []  # small integers cannot hold a size
     for n in reversed(shape):
         found.append(created(from_array(np.asarray(rest % n if n else rest))))
         rest = rest // n if n else rest

@@ -10,7 +10,7 @@ from rushlight.core.worlds import adopt, shared
 from rushlight.kernels import norms as kernels
 from rushlight.ops.reduce import reduce as reduce
 
-if TYPE_CHECKING:  # the names in rules; a rule's world gives them (core/worlds.py)
+if TYPE_CHECKING:  # names in rules, provided by the rule's world (core/worlds.py)
     from rushlight.core.rule_names import evenly, index_copy, reshape, sgn, where, zeros, zeros_like
 
 adopt(kernels)
@@ -43,7 +43,7 @@ def no_gradient(g):
 
 @shared
 def apart_most(g, x, out):
-    """The derivative of max |x| along the last dimension; elements that tie do not share it."""
+    """The derivative of max |x| along the last dimension; ties do not share it: each gets all of it."""
     g, out = reshape(g, tuple(g.shape) + (1,)), reshape(out, tuple(out.shape) + (1,))
     return where(abs(x) == out, g * sgn(x), 0)
 
@@ -75,13 +75,13 @@ def drawn(w, x, y):
 
 @shared
 def kept(r, x, axes):
-    """A reduction of x with the reduced dimensions put back as 1."""
+    """A reduction of x with the reduced dimensions restored as size 1."""
     return reshape(r, tuple(1 if axes is None or i in axes else n for i, n in enumerate(x.shape)))
 
 
 @shared
 def norm_gradient(g, x, out, p, axes):
-    """g sgn(x) (|x| / |x|_p)^(p - 1); the largest share it where p is infinite; 0 at 0."""
+    """g sgn(x) (|x| / |x|_p)^(p - 1); for infinite p the largest elements share it; 0 at 0."""
     if p == 0:
         return zeros_like(x)
     if p == 1:

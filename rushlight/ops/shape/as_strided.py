@@ -1,4 +1,4 @@
-"""The memory layout of a tensor: `as_strided`, `resize_`, and views in place (`t_`, `squeeze_`)."""
+"""The memory layout of a tensor: `as_strided`, `resize_`, and in-place views (`t_`, `squeeze_`)."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ build(globals())
 
 @composite()
 def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
-    """A view of the tensor's memory with any size, steps and beginning, all in elements.
+    """A view of the tensor's memory with any size, strides and offset, all in elements.
 
     An element of memory that occurs several times in the view gets the sum of the gradients; memory outside the input
     gets none. RuntimeError for a view beyond the tensor's memory; inside vmap, beyond the sample's memory.
@@ -110,11 +110,11 @@ def check_room(input: Tensor, size: tuple, stride: tuple, offset: int) -> None:
         )
 
 
-# -- views in place --------------------------------------------------------------------------------
+# -- in-place views --------------------------------------------------------------------------------
 
 
 def turning(view: Callable) -> Callable:
-    """The form with an underscore of a view: the tensor itself becomes it, its memory stays."""
+    """The in-place form of a view: the tensor itself becomes the view; its memory stays."""
     name = view.__name__ + "_"
 
     def turn(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
@@ -146,7 +146,7 @@ for view, names in (
 
 
 def resize_(self: Tensor, *size: Any, memory_format: memory_format | None = None) -> Tensor:
-    """Resize the tensor in place. Its elements in memory are kept as far as they fit; new elements are uninitialised.
+    """Resize the tensor in place. Elements in memory are kept as far as they fit; new elements are uninitialised.
 
     If the size does not change, the strides do not change either, unless `memory_format` is given.
 
@@ -189,8 +189,8 @@ def enlarged(x: Tensor, n: int) -> Tensor:
 
 
 def resize_as_(self: Tensor, the_template: Tensor, *, memory_format: memory_format | None = None) -> Tensor:
-    """Resize the tensor in place to the size of another one; see `resize_`. `preserve_format`: with the other's memory
-    format.
+    """Resize the tensor in place to another tensor's size; see `resize_`. `preserve_format`: use the other tensor's
+    memory format.
 
     >>> rushlight.arange(4).resize_as_(rushlight.zeros(2, 2))
     tensor([[0, 1],
@@ -241,7 +241,7 @@ def become(x: Tensor, view: Callable, op: str) -> Tensor:
         watch.on_move(x, made)
     viewed = x._viewing is not None or bool(others)
     for other in others:
-        assert other._viewing is not None  # since it is a view
+        assert other._viewing is not None  # x is a view
         other._viewing = tuple(old if t is x else t for t in other._viewing[:2]) + other._viewing[2:]
     if others:
         old._views, x._views = [*map(ref, others), ref(x)], []

@@ -1,4 +1,4 @@
-"""Diagonals: taken, and put into matrices."""
+"""Diagonals: reading them, and building matrices from them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rushlight.ops.tensor.casts import clone
 def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
     """Matrices in `dim1` and `dim2` with the input's last dimension on a diagonal, 0 elsewhere.
 
-    RuntimeError if the two dimensions are one.
+    RuntimeError if the two dimensions are equal.
 
     >>> rushlight.diag_embed(rushlight.tensor([1, 2]))
     tensor([[1, 0],

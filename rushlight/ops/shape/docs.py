@@ -1,4 +1,4 @@
-"""What the ops of this folder do, for their docstrings. Loaded when a docstring is read."""
+"""Descriptions of the ops of this folder, for their docstrings. Loaded when a docstring is read."""
 
 from __future__ import annotations
 

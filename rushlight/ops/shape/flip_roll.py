@@ -1,4 +1,4 @@
-"""Elements in another order, and seldom used views."""
+"""Reordered elements, and rarely used views."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from rushlight.ops.tensor.node_names import called
 
 @composite()
 def ravel(input: Tensor) -> Tensor:
-    """The elements in order as a vector: a view if possible, else a copy.
+    """The elements as a vector in row-major order: a view if possible, else a copy.
 
     >>> rushlight.ravel(rushlight.tensor([[1, 2], [3, 4]]))
     tensor([1, 2, 3, 4])
@@ -50,7 +50,8 @@ def adjoint(input: Tensor) -> Tensor:
 
 @composite()
 def fliplr(input: Tensor) -> Tensor:
-    """out[:, i] = input[:, n - 1 - i]: the second dimension in opposite order, a copy. RuntimeError for less than two.
+    """out[:, i] = input[:, n - 1 - i]: the second dimension reversed, a copy. RuntimeError for less than two
+    dimensions.
 
     >>> rushlight.fliplr(rushlight.tensor([[1, 2], [3, 4]]))
     tensor([[2, 1],
@@ -63,7 +64,7 @@ def fliplr(input: Tensor) -> Tensor:
 
 @composite()
 def flipud(input: Tensor) -> Tensor:
-    """out[i] = input[n - 1 - i]: the first dimension in opposite order, a copy. RuntimeError for a number.
+    """out[i] = input[n - 1 - i]: the first dimension reversed, a copy. RuntimeError for a 0-d tensor.
 
     >>> rushlight.flipud(rushlight.tensor([[1, 2], [3, 4]]))
     tensor([[3, 4],
@@ -76,7 +77,7 @@ def flipud(input: Tensor) -> Tensor:
 
 @composite()
 def rot90(input: Tensor, k: int = 1, dims: Any = (0, 1)) -> Tensor:
-    """Turned k times by 90 degrees in the plane of two dimensions, from the first towards the second; a copy.
+    """Rotated k times by 90 degrees in the plane of two dimensions, from the first towards the second; a copy.
 
     >>> rushlight.rot90(rushlight.tensor([[1, 2], [3, 4]]))
     tensor([[2, 4],
@@ -101,9 +102,9 @@ def rot90(input: Tensor, k: int = 1, dims: Any = (0, 1)) -> Tensor:
 
 @composite()
 def constant_pad_nd(input: Tensor, pad: Any, value: Any = 0) -> Tensor:
-    """The tensor with elements of one value around it; `pad`: before and after, from the last dimension on.
+    """The tensor padded with elements of one value; `pad`: the amounts before and after, from the last dimension on.
 
-    Negative amounts are cut off. RuntimeError for an odd number of amounts, or more than the dimensions have.
+    Negative amounts crop. RuntimeError for an odd number of amounts, or for more amounts than the dimensions allow.
 
     >>> rushlight.constant_pad_nd(rushlight.tensor([1, 2]), (1, 2))
     tensor([0, 1, 2, 0, 0])

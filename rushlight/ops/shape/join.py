@@ -1,4 +1,4 @@
-"""Tensors joined, and combined with each other."""
+"""Joining and combining tensors."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ def check_axes(ts: Sequence[Tensor], indexing: str | None) -> None:
 
 @composite(tensor=False)
 def cartesian_prod(*tensors: Tensor) -> Tensor:
-    """All combinations of one element of each vector, one in a row; a single vector is returned unchanged.
+    """All combinations of one element from each vector, one combination per row; a single vector is returned unchanged.
 
     >>> rushlight.cartesian_prod(rushlight.tensor([1, 2]), rushlight.tensor([3, 4]))
     tensor([[1, 3],
@@ -176,8 +176,8 @@ def cartesian_prod(*tensors: Tensor) -> Tensor:
 
 @composite(tensor=False)
 def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> Tensor:
-    """All combinations of r elements of a vector, in the vector's order, one in a row. `with_replacement`: an element
-    may occur again.
+    """All combinations of r elements of a vector, in the vector's order, one combination per row. `with_replacement`:
+    an element may repeat.
 
     >>> rushlight.combinations(rushlight.tensor([1, 2, 3]))
     tensor([[1, 2],

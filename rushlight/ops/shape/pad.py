@@ -1,5 +1,6 @@
-"""Padding with a number, where cropping is padding by less than nothing, each undoing the other; and with own
-elements."""
+"""Padding with a number, where negative padding crops, so that each undoes the other; and padding with the tensor's own
+elements.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ adopt(kernels)
 
 
 def padded(x: ndarray, amounts: tuple[tuple[int, int], ...], value: float) -> ndarray:
-    """x with (before, after) elements of `value` added in each dimension; negative amounts are cut off."""
+    """x with (before, after) elements of `value` added in each dimension; negative amounts crop."""
     shape = tuple([n + a + b for n, (a, b) in zip(x.shape, amounts)])
     if min(shape, default=0) < 0:
         raise ValueError(

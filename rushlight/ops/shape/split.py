@@ -25,7 +25,7 @@ def between(input: Tensor, bounds: list[int], dim: int) -> tuple[Tensor, ...]:
 def tensor_split(
     input: Tensor, indices_or_sections: Any = None, dim: int = 0, *, indices: Any = None, sections: int | None = None
 ) -> tuple[Tensor, ...]:
-    """Split along `dim` into n nearly equal parts, the first ones longer; or at the given indices.
+    """Split along `dim` into n nearly equal parts, with the longer parts first; or at the given indices.
 
     Views. RuntimeError for 0-d tensors and for less than one part.
 
@@ -52,7 +52,7 @@ def tensor_split(
 
 
 def between_indices(input: Tensor, indices: tuple[int, ...], dim: int) -> tuple[Tensor, ...]:
-    """The parts before, between and after the indices, which count from the end if negative, as in a slice."""
+    """The parts before, between and after the indices; negative indices count from the end, as in a slice."""
     n, lead = input._array.shape[dim], (slice(None),) * dim
     bounds = [0, *(slice(i, None).indices(n)[0] for i in indices), n]
     return tuple(s.getitem(input, (*lead, slice(a, b), ...)) for a, b in zip(bounds, bounds[1:]))
@@ -69,7 +69,9 @@ def plain_places(t: Tensor) -> Any:
 
 
 def splitting(name: str, least: int, dim_of: Callable[[int], int], says: str, shape: str) -> None:
-    """Define hsplit and its like: tensor_split along one dimension, into equal parts. `shape`: of half of (2, 2, 2)."""
+    """Define hsplit and so on: tensor_split along one dimension, into equal parts. `shape`: the shape of half of (2, 2,
+    2).
+    """
 
     def split(
         input: Tensor, indices_or_sections: Any = None, *, indices: Any = None, sections: int | None = None
@@ -112,7 +114,7 @@ splitting("hsplit", 1, lambda ndim: min(ndim - 1, 1), "second dimension (of a ve
 splitting("vsplit", 2, lambda ndim: 0, "first dimension", "1, 2, 2")
 splitting("dsplit", 3, lambda ndim: 2, "third dimension", "2, 2, 1")
 
-# -- not watched -----------------------------------------------------------------------------------
+# -- parts outside the graph's checks --------------------------------------------------------------
 
 
 @composite()

@@ -1,5 +1,6 @@
-"""Views written out: `x_copy` is the view x, cloned; `x_scatter` is the tensor, cloned, with that view of it
-written."""
+"""Copies of views: `x_copy` is the view x, cloned; `x_scatter` is a clone of the tensor with that view of it
+overwritten.
+"""
 
 from __future__ import annotations
 
@@ -71,14 +72,16 @@ def copied(view: Callable) -> Callable:
         several = tuple([clone(part, memory_format=contiguous_format) for part in seen])
         if out is None:
             return several
-        into(tuple(out), several)  # torch returns nothing then
+        into(tuple(out), several)  # torch returns None in this case
         return None
 
     return copy
 
 
 def same_memory(input: Tensor) -> Tensor:
-    """A copy whose strides mean the same as in the input's memory. NotImplementedError if the memory has gaps."""
+    """A copy whose strides address the same elements as in the input's memory. NotImplementedError if the memory has
+    gaps.
+    """
     made = clone(input)
     if made.stride() != input.stride() or input.storage_offset():
         raise not_implemented_error(

@@ -41,7 +41,7 @@ def several(tensors: Any, name: str) -> Any:
 
 @composite("cat", "concat", "concatenate", tensor=False)
 def cat(tensors: Sequence[Tensor], dim: int = 0, *, out: Tensor | None = None) -> Tensor:
-    """Tensors joined along a dimension that they have; empty vectors count for nothing. dtypes promote.
+    """Tensors joined along an existing dimension; empty vectors are ignored. dtypes promote.
 
     ValueError without tensors, RuntimeError if other sizes differ.
 
@@ -141,7 +141,7 @@ def split_with_sizes(input: Tensor, split_sizes: Any, dim: int = 0) -> tuple[Ten
 
 
 def split_lengths(n: int, size_or_sizes: Any) -> tuple[int, ...]:
-    """How long the parts are into which a dimension of length n is split."""
+    """The lengths of the parts when a dimension of length n is split."""
     if (
         size_or_sizes.__class__ is not int
         and isinstance(size_or_sizes, Iterable)
@@ -155,7 +155,7 @@ def split_lengths(n: int, size_or_sizes: Any) -> tuple[int, ...]:
 
 
 def chunk_lengths(n: int, chunks: int) -> tuple[int, ...]:
-    """How long the parts are into which `chunk` takes a dimension of length n."""
+    """The lengths of the parts when `chunk` splits a dimension of length n."""
     chunks = integer(chunks, "chunks")
     if chunks <= 0:
         raise runtime_error("chunk expects `chunks` to be greater than 0, got: " + str(chunks))
@@ -204,8 +204,8 @@ def seen_as(input: Tensor, dtype: dtypes.dtype) -> Tensor:
 
 
 def unlike(x: Tensor, times: int) -> tuple[str, str] | None:
-    """What prevents viewing x as a dtype of `times` the element size (0: of a smaller size): the condition, and x's
-    value. None if it is possible.
+    """The condition, and x's value, that prevents viewing x as a dtype of `times` the element size (0: of a smaller
+    size). None if the view is possible.
     """
     if not x._array.ndim:
         return "self.dim() cannot be 0", ""
@@ -267,8 +267,9 @@ def alias(self: Tensor) -> Tensor:
 
 
 def as_subclass(self: Tensor, cls: type) -> Any:
-    """The same memory, in the graph, as a tensor of a class of the user's, which functions keep
-    (ops/tensor/torch_function.py)."""
+    """The same memory, in the graph, as a tensor of a user's class, which functions preserve
+    (ops/tensor/torch_function.py).
+    """
     if not issubclass(cls, Tensor):
         raise type_error(
             "Creating a Tensor subclass from a class that does not inherit from Tensor is not possible. Make sure "
@@ -281,7 +282,7 @@ def as_subclass(self: Tensor, cls: type) -> Any:
 
 
 def _make_subclass(cls: type, data: Tensor, require_grad: bool = False) -> Any:
-    """The same memory, outside the graph, as a tensor of a class of the user's."""
+    """The same memory, outside the graph, as a tensor of a user's class."""
     made = detached(data)
     made.__class__ = cls
     return made.requires_grad_(require_grad)

@@ -1,4 +1,4 @@
-"""Shapes: views, and joining and splitting."""
+"""Views, and joining and splitting."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rushlight.kernels import shape as kernels
 from rushlight.kernels.float16 import is_half, single
 from rushlight.ops.tensor.node_names import of_index
 
-if TYPE_CHECKING:  # the names in rules; a rule's world gives them (core/worlds.py)
+if TYPE_CHECKING:  # names in rules, provided by the rule's world (core/worlds.py)
     from rushlight.core.rule_names import rejoined, zeros, zeros_like
 
 adopt(kernels)
@@ -149,7 +149,7 @@ def part(dim, start, length):
 
 @shared
 def uncat(g, shapes, dim):
-    """The parts of g that came from each tensor; an empty 1-d tensor gave nothing."""
+    """The parts of g that came from each tensor; nothing for an empty 1-d tensor."""
     parts, start = [], 0
     for shape in shapes:
         if shape == (0,) and len(g.shape) > 1:
@@ -162,7 +162,7 @@ def uncat(g, shapes, dim):
 
 @shared
 def rows(x):
-    """All leading dimensions as one: (..., n) -> (rows, n)."""
+    """All leading dimensions merged: (..., n) -> (rows, n)."""
     if len(x.shape) == 2:
         return x
     n = 1  # with 0 elements per row, -1 would be ambiguous
@@ -173,13 +173,13 @@ def rows(x):
 
 @shared
 def unrows(y, x):
-    """The reverse, with the leading dimensions of x: (rows, n) -> (..., n)."""
+    """The reverse: (rows, n) -> (..., n) with the leading dimensions of x."""
     return y if len(x.shape) == 2 else reshape(y, x.shape[:-1] + y.shape[-1:])
 
 
 @shared
 def others(x):
-    """All dimensions but that of the channels."""
+    """All dimensions except the channels."""
     return (0, *range(2, len(x.shape)))
 
 

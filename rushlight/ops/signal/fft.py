@@ -23,8 +23,7 @@ from rushlight.ops.signal import dft as f
 Dims = tuple[int, ...]
 Lengths = Sequence[int | None]
 
-# -- the three kinds: x, the dims to transform, their lengths (None: those of the input)
-# --------------
+# -- the three kinds: x, the dims to transform, their lengths (None: the input's lengths) ------------
 
 
 def complex_to_complex(x: Tensor, dims: Dims, lengths: Lengths, forward: bool, power: float) -> Tensor:
@@ -46,7 +45,7 @@ def complex_to_real(x: Tensor, dims: Dims, lengths: Lengths, forward: bool, powe
 
 
 def resized(x: Tensor, dims: Dims, lengths: Lengths) -> Tensor:
-    """x cut off or padded with zeros to these lengths. A length may not be 0."""
+    """x truncated or padded with zeros to these lengths. A length may not be 0."""
     shape = x._array.shape
     missing = {d: (0, counted(shape[d] if n is None else n) - shape[d]) for d, n in zip(dims, lengths)}
     if not any(more for _, more in missing.values()):
@@ -62,7 +61,7 @@ def counted(n: int) -> int:
 
 # -- arguments -------------------------------------------------------------------------------------
 
-# How often the sum is divided by n, by direction and `norm`: n^-power.
+# The power of n by which the sum is divided, for this direction and `norm`.
 POWERS = {True: {"backward": 0, "ortho": 0.5, "forward": 1}, False: {"backward": 1, "ortho": 0.5, "forward": 0}}
 
 
@@ -120,7 +119,7 @@ def sides(input: Tensor, s: Any, dim: Any) -> tuple[Dims, Lengths]:
 
 
 def distinct(dim: Any, ndim: int) -> Dims:
-    """Dimensions counted from the front; each there, and named once."""
+    """Valid and distinct dimensions, counted from the front."""
     dims = listed(dim)
     if dims and not ndim:
         raise index_error(f"Dimension specified as {dims[0]} but tensor has no dimensions", "omit dim")

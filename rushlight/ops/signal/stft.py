@@ -148,15 +148,31 @@ def check_stft(input: Tensor, return_complex: Any, is_complex: bool, onesided: A
 
 @composite(looks=True)
 def istft(
+<<<<<<< HEAD
     input: Tensor, n_fft: int, hop_length: int | None = None, win_length: int | None = None,
     window: Tensor | None = None, center: bool = True, normalized: bool = False, onesided: bool | None = None,
     length: int | None = None, return_complex: bool = False,
 ) -> Tensor:  # fmt: skip
     """The signal whose `stft` with the same settings this is, or is nearest to: frames added up where they overlap.
+=======
+    input: Tensor,
+    n_fft: int,
+    hop_length: int | None = None,
+    win_length: int | None = None,
+    window: Tensor | None = None,
+    center: bool = True,
+    normalized: bool = False,
+    onesided: bool | None = None,
+    length: int | None = None,
+    return_complex: bool = False,
+) -> Tensor:
+    """The signal with this `stft` (same settings), or the nearest one: frames added up where they overlap.
+>>>>>>> 3f52dbba (English of ops; stubs and docs/faster.md written again)
 
     X (n_fft / 2 + 1, T) or (B, ..., T), or with all n_fft frequencies -> (L) or (B, L); each element is divided by the
-    sum of the squared windows over it. `length` cuts, or fills with zeros. Real unless `return_complex`. RuntimeError
-    for shapes and settings that do not fit, and where the windows leave an element uncovered.
+    sum of the squared windows over it. `length` truncates the signal, or pads it with zeros. The result is real unless
+    `return_complex`. RuntimeError for shapes and settings that do not fit, and if the windows leave an element
+    uncovered.
 
     >>> x, w = rushlight.tensor([1., 2., 3., 4., 5., 6., 7., 8.]), rushlight.hann_window(4)
     >>> rushlight.istft(rushlight.stft(x, 4, window=w, return_complex=True), 4, window=w)
@@ -185,7 +201,7 @@ def istft(
 
 
 def middle(signal: Tensor, covered: Tensor, start: int, length: int | None, input: Tensor) -> Tensor:
-    """The requested part of the signal (B, total), divided by the sum of the windows that cover it (1, total)."""
+    """The requested part of the signal (B, total), divided by the sum of the overlapping squared windows (1, total)."""
     total = signal._array.shape[1]
     stop = start + length if length is not None else total - start
     n = max(min(stop, total) - start, 0)

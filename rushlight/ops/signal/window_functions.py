@@ -37,8 +37,8 @@ NUTTALL = (0.3635819, 0.4891775, 0.1365995, 0.0106411)
 
 
 def sampled(formula: Callable[[ndarray], ndarray], n: int, symmetric: bool) -> ndarray:
-    """The formula at n points from t = 0 on. `symmetric`: the last point is t = 1; else point n + 1 would be. A single
-    point has the value 1.
+    """The formula at n points from t = 0 on. `symmetric`: the last point is t = 1; otherwise t = 1 would be point n +
+    1. A single point has the value 1.
     """
     if n == 1:
         return np.ones(1)
@@ -54,7 +54,7 @@ def window(
         raise runtime_error(f"{name} expects floating point dtypes, got: {kind}")
     if n < 0:
         raise runtime_error(f"{name} requires non-negative window_length, got window_length={n}")
-    if n >= 1 << 63:  # NumPy's arange has no elements then
+    if n >= 1 << 63:  # NumPy's arange is empty here
         raise overflow(name)
     return made(sampled(formula, n, not periodic), kind, requires_grad, device)
 

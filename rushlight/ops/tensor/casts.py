@@ -1,4 +1,4 @@
-"""Copies, conversions and detaching: torch's signatures, with layouts in memory."""
+"""Copies, conversions and detaching: torch's signatures, with memory formats."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Format = memory_format | None
 
 
 def lying(input: Tensor, form: Format) -> Tensor:
-    """The tensor if its elements have this order in memory, else a copy that has."""
+    """The tensor if its elements have this memory order, else a copy in this order."""
     if form is None or lies_so(input._array, form):
         return input
     return s.laid_out(input, order_of(form, input._array.ndim))
@@ -60,7 +60,7 @@ def clone(input: Tensor, *, memory_format: Format = preserve_format) -> Tensor:
 
 
 def contiguous(self: Tensor, memory_format: memory_format = contiguous_format) -> Tensor:
-    """The tensor in memory in the order of its indices, or of `memory_format`; itself if it is so already."""
+    """The tensor in row-major memory order, or in `memory_format`; the tensor itself if it already is."""
     if memory_format is contiguous_format:
         return s.contiguous(self)
     if memory_format is preserve_format:
@@ -74,7 +74,7 @@ def contiguous(self: Tensor, memory_format: memory_format = contiguous_format) -
 
 
 def is_contiguous(self: Tensor, memory_format: memory_format = contiguous_format) -> bool:
-    """Whether the elements are in memory in the order of their indices, or of `memory_format`."""
+    """True if the memory order is row-major, or `memory_format`."""
     return lies_so(self._array, contiguous_format if memory_format is preserve_format else memory_format)
 
 
@@ -86,7 +86,7 @@ for f in (contiguous, is_contiguous):
 
 @composite()
 def detach(input: Tensor) -> Tensor:
-    """out = input, outside the graph, on the same memory; a write to either is noticed by both.
+    """out = input, outside the graph, on the same memory; backward's checks notice a write to either.
 
     >>> x = rushlight.ones(2, requires_grad=True)
     >>> rushlight.detach(x * 2).requires_grad
@@ -131,7 +131,7 @@ def copy_(input: Tensor, source: Any, non_blocking: bool = False) -> Tensor:
 
 
 def one_value(value: Any, input: Tensor, name: str) -> Tensor:
-    """The value to write everywhere, a number or a 0-d tensor, as a tensor."""
+    """The fill value, a number or a 0-d tensor, as a tensor."""
     if not isinstance(value, Tensor):
         if value is None or isinstance(value, str):
             raise type_error(f"{name}(): the value must be Number, not {type(value).__name__}")
@@ -188,7 +188,7 @@ def zero_(input: Tensor) -> Tensor:
 
 
 def converted(x: Tensor, d: dtypes.dtype) -> Tensor:
-    """In another dtype. Whole numbers and truths have no gradient."""
+    """The tensor in another dtype. Integers and bools have no gradient."""
     if x.dtype.is_complex and not d.is_complex and d is not dtypes.bool_:
         warn_once(DISCARDS)
     return s.to(x if d.category >= dtypes.FLOATING or x._node is None else detached(x), d)
@@ -221,7 +221,7 @@ def convert(
             device = arg
     made = self if dtype is None or dtype is self.dtype else converted(self, dtypes.as_dtype(dtype))
     if device is not None and placed(device).type != made.device.type:
-        from rushlight.ops.meta.meta_tensors import moved  # loaded with the first tensor that has no elements
+        from rushlight.ops.meta.meta_tensors import moved  # loaded with the first meta tensor
 
         made = moved(made)
     if memory_format is not None:
@@ -230,7 +230,7 @@ def convert(
 
 
 def caster(name: str, d: dtypes.dtype) -> Callable:
-    """x.float() and its like."""
+    """x.float() and so on."""
 
     def cast(self: Tensor, memory_format: Format = None) -> Tensor:
         made = self if self._array.dtype == d.numpy else converted(self, d)
@@ -265,7 +265,7 @@ def cpu(self: Tensor, memory_format: Format = None) -> Tensor:
 
 
 def cuda(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-    """RuntimeError: there is only the CPU."""
+    """RuntimeError: the CPU is the only device."""
     raise NoCuda(
         explain(
             "Torch not compiled with CUDA enabled",

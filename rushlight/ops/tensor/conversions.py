@@ -1,4 +1,4 @@
-"""Tensors to Python's numbers and lists, to NumPy's arrays, and through DLPack."""
+"""Tensors as Python numbers and lists, as NumPy arrays, and through DLPack."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rushlight.core.tensor import Tensor, from_array, method, noticed
 
 @method
 def item(self: Tensor) -> Any:
-    """The one element as a Python number. RuntimeError if there are several or none."""
+    """The only element as a Python number. RuntimeError if there are several or none."""
     if self._array.size != 1:
         raise runtime_error(
             f"a Tensor with {self._array.size} elements cannot be converted to Scalar",
@@ -71,7 +71,7 @@ def __dlpack__(
 ) -> Any:
     if self._node is not None:
         raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
-    # older versions of NumPy know none of these
+    # older versions of NumPy lack these dtypes
     options = {"max_version": max_version, "dl_device": dl_device, "copy": copy}
     given = {name: value for name, value in options.items() if value is not None}
     return self._array.__dlpack__(**given)
@@ -83,7 +83,7 @@ def __dlpack_device__(self: Tensor) -> tuple:
 
 
 def ambiguous(text: str) -> str:
-    """What to write instead of a truth value of several elements, by the statement that asked."""
+    """The hint for a truth value of several elements, depending on the user's statement."""
     if (found := re.search(r"(?<![\w.])(max|min)\(", text)) is not None:
         bound, other = ("min", "maximum") if found[1] == "max" else ("max", "minimum")
         return (

@@ -61,7 +61,7 @@ REDUCED = ["norm", "powsum", "max", "mm"]  # these have no in-place form
 METHODS = {
     "max": "amax",
     "maximum": "clamp_min",
-    "minimum": "clamp_max",  # which take numbers, too
+    "minimum": "clamp_max",  # ops that also accept numbers
     "maximum_": "clamp_min_",
     "minimum_": "clamp_max_",
 }
@@ -102,7 +102,7 @@ def one(name: str) -> Callable[..., Any]:
 
 
 def foreach(name: str) -> Callable[..., Any]:
-    """torch._foreach_<name>: that op of each tensor, with the n-th of each list that is given."""
+    """torch._foreach_<name>: the op on each tensor, with the n-th element of each list argument."""
     apply = one(name)
 
     def call(self: Sequence[Tensor], *args: Any, **kwargs: Any) -> Any:
@@ -118,7 +118,7 @@ def foreach(name: str) -> Callable[..., Any]:
 
 
 def each(tensors: Sequence[Tensor], operands: list[Any]) -> list[list[Any]]:
-    """The operands of each tensor; a third one that is a tensor has a number for each.
+    """The operands of each tensor; a third operand that is a tensor has a number for each.
 
     RuntimeError for an empty list and for lists of another length.
     """

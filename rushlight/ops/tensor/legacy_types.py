@@ -1,4 +1,4 @@
-"""torch's types of tensors from before dtypes: FloatTensor, LongTensor and so on, which older programs still use."""
+"""torch's old tensor types, from before dtypes: FloatTensor, LongTensor and so on, which older programs still use."""
 
 from __future__ import annotations
 
@@ -30,7 +30,9 @@ class tensortype(type):
     dtype: dtypes.dtype
 
     def __call__(cls, *args: Any, size: Any = None, data: Any = None, device: Any = None) -> Tensor:
-        """Tensor(2, 3), Tensor(size): uninitialised, of that size. Tensor([1, 2]): these numbers."""
+        """Tensor(2, 3), Tensor(size): an uninitialised tensor of that size. Tensor([1, 2]): a tensor of these
+        numbers.
+        """
         if size is not None or len(args) != 1 and data is None:
             return empty(*((size,) if size is not None else args or (0,)), dtype=cls.dtype, device=device)
         return cls.alone(args[0] if args else data, device)
@@ -88,15 +90,16 @@ MORE.update((made.__name__, made) for made in TYPES_OF.values())
 
 
 def type_of(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
-    """torch's name of the tensor's type, 'torch.FloatTensor'; with a dtype, or such a name or type, the tensor
-    converted."""
+    """torch's name of the tensor's type, 'torch.FloatTensor'; with a dtype, or such a name or type as argument, the
+    converted tensor.
+    """
     if dtype is None:
         return f"torch.{self.dtype.scalar_type}Tensor"
     return convert(self, meant(dtype))
 
 
 def meant(dtype: Any) -> dtypes.dtype:
-    """The dtype of torch.FloatTensor, of 'torch.FloatTensor', or itself; torch.Tensor means the default one."""
+    """The dtype for torch.FloatTensor or 'torch.FloatTensor'; a dtype itself; torch.Tensor means the default dtype."""
     if dtype in (Tensor, "torch.Tensor"):
         return dtypes.get_default_dtype()
     if isinstance(dtype, str):
@@ -139,7 +142,7 @@ def new(self: Tensor, *args: Any, **keywords: Any) -> Tensor:
 
 @method
 def _fill(self: Tensor, *args: Any, **keywords: Any) -> None:
-    """Initialise `Tensor(...)`: as a view of another tensor, in the graph, or as the type of the default dtype does."""
+    """Initialise `Tensor(...)`: as a view of another tensor, in the graph, or like the type of the default dtype."""
     if len(args) == 1 and isinstance(args[0], Tensor):
         made = alias(args[0])
     else:
@@ -153,9 +156,10 @@ def _fill(self: Tensor, *args: Any, **keywords: Any) -> None:
 def _make_wrapper_subclass(
     cls: type, size: Any, *args: Any, dtype: Any = None, requires_grad: bool = False, **kwargs: Any
 ) -> Any:
-    """A tensor of a class of the user's with a size and a dtype and without elements, for classes whose
-    `__torch_function__` computes with other tensors. NotImplementedError for a class with `__torch_dispatch__`, which
-    rushlight does not call."""
+    """A tensor of a user's class with a size and a dtype but without elements, for classes whose `__torch_function__`
+    computes with other tensors. NotImplementedError for a class with `__torch_dispatch__`, which rushlight does not
+    call.
+    """
     if getattr(cls, "__torch_dispatch__", None) is not None:
         raise not_implemented_error(
             f"{cls.__name__} has __torch_dispatch__, which is not supported",

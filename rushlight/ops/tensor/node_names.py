@@ -1,5 +1,6 @@
-"""Names of nodes (grad_fn) where torch has several ops and the table has one: each is a function of the node, called
-when the name is shown. The reverse, one op in torch and several here: `called`."""
+"""Names of nodes (grad_fn) for cases in which torch has several ops and the table has one: each is a function of the
+node, called when the name is shown. For the reverse case, see `called`.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ def of_product(node: Any) -> str:
 
 
 def of_linear(node: Any) -> str:
-    """With a bias addmm, and without one a product; for other than matrices torch folds the input into a matrix."""
+    """addmm with a bias, otherwise a product; torch folds other inputs than matrices into a matrix."""
     if node.edges[2] is not None:
         return "AddmmBackward0" if len(node.shape) == 2 else "ViewBackward0"
     return "SqueezeBackward4" if len(node.shape) == 1 else of_product(node)
@@ -38,7 +39,9 @@ def of_index(node: Any) -> str:
 
 
 def of_pool(kind: str, indices: str = "") -> Callable[[Any], str]:
-    """`kind`, the number of spatial dimensions, `indices`: MaxPool2DWithIndicesBackward0. One is a squeezed two."""
+    """`kind`, the number of spatial dimensions, `indices`: MaxPool2DWithIndicesBackward0. One spatial dimension is two
+    with a dimension squeezed.
+    """
 
     def name(node: Any) -> str:
         # with indices: of the first output
@@ -61,7 +64,7 @@ def of_reduction(kind: str) -> Callable[[Any], str]:
 
 
 def of_power(node: Any) -> str:
-    """To the power of a number, of a tensor; of a number to that of a tensor."""
+    """Names for a power with a number as exponent, a tensor as exponent, and a number as base."""
     base, exponent = node.edges
     return f"PowBackward{0 if exponent is None else 1 if base is not None else 2}"
 

@@ -1,4 +1,4 @@
-"""Predicates of tensors, and functions that exist for torch's sake or take Python functions."""
+"""Predicates of tensors, functions that exist for compatibility, and functions that call Python functions."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def is_same_size(input: Tensor, other: Tensor) -> bool:
 
 @question
 def is_conj(input: Tensor) -> bool:
-    """False: conjugates are computed at once here.
+    """False: conjugates are never lazy here.
 
     >>> rushlight.is_conj(rushlight.tensor([1j]).conj())
     False
@@ -72,7 +72,7 @@ def is_conj(input: Tensor) -> bool:
 
 @question
 def is_neg(input: Tensor) -> bool:
-    """False: negatives are computed at once here.
+    """False: negatives are never lazy here.
 
     >>> rushlight.is_neg(rushlight.ones(1))
     False
@@ -82,7 +82,7 @@ def is_neg(input: Tensor) -> bool:
 
 @question
 def is_distributed(input: Tensor) -> bool:
-    """False: a tensor is in one process.
+    """False: a tensor belongs to one process.
 
     >>> rushlight.is_distributed(rushlight.ones(1))
     False
@@ -111,7 +111,7 @@ def is_set_to(self: Tensor, tensor: Tensor) -> bool:
 
 @method
 def dim_order(self: Tensor) -> tuple[int, ...]:
-    """The dimensions from the one of the largest step in memory to the one of the smallest."""
+    """The dimensions ordered from the largest stride to the smallest."""
     return tuple(sorted(range(self._array.ndim), key=lambda d: -self._array.strides[d]))
 
 
@@ -126,7 +126,7 @@ def to_dense(self: Tensor, dtype: Any = None, *, masked_grad: bool | None = None
 
 
 def typename(obj: Any) -> str:
-    """The name of a tensor's type, or of an object's or class's with its module.
+    """The name of a tensor's type, or the name of an object's class with its module.
 
     >>> rushlight.typename(rushlight.ones(1))
     'torch.FloatTensor'
@@ -138,7 +138,7 @@ def typename(obj: Any) -> str:
     return home + kind.__qualname__
 
 
-# -- written with Python's functions ---------------------------------------------------------------
+# -- calling Python functions ----------------------------------------------------------------------
 
 
 def check_unrecorded(x: Tensor, name: str) -> None:
@@ -169,7 +169,9 @@ def map_(self: Tensor, tensor: Tensor, callable: Callable) -> Tensor:
 
 @checked_method
 def map2_(self: Tensor, x: Tensor, y: Tensor, callable: Callable) -> Tensor:
-    """Each element replaced by callable(it, x's, y's); slow. RuntimeError if the tensor requires grad."""
+    """Each element replaced by callable(element, x's element, y's element); slow. RuntimeError if the tensor requires
+    grad.
+    """
     return mapped(self, (x, y), callable, "map2_")
 
 
@@ -196,7 +198,7 @@ def made_by(x: Tensor, values: Iterable, name: str) -> Tensor:
 
 @checked_method
 def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
-    """The number written along the main diagonal; with `wrap` it begins again below in a tall matrix.
+    """The number written along the main diagonal; with `wrap` the diagonal starts again below in a tall matrix.
 
     RuntimeError for fewer than 2 dimensions, and for more than 2 that differ.
 
@@ -237,7 +239,8 @@ def get_device(self: Tensor) -> int:
 
 @method
 def is_inference(self: Tensor) -> bool:
-    """Whether it was made for inference only: never, as tensors made in `inference_mode` may be used again.
+    """Whether the tensor was made for inference only: always False, since tensors made in `inference_mode` may be used
+    again.
 
     >>> with rushlight.inference_mode():
     ...     x = rushlight.ones(2)
@@ -259,8 +262,8 @@ def pin_memory(self: Tensor, device: Any = None) -> Tensor:
 
 @method
 def share_memory_(self: Tensor) -> Tensor:
-    """Move the elements to memory that this process shares with others: its later forks, and processes that get the
-    tensor through a queue, a pipe or as an argument.
+    """Move the elements to shared memory: other processes see it if they are later forks of this process, and processes
+    that get the tensor through a queue, a pipe or as an argument.
 
     Views made before keep the old memory. RuntimeError for a view, whose base would be left behind.
 

@@ -21,7 +21,8 @@ from rushlight.random import Generator
 @lru_cache(maxsize=1)
 def tables() -> tuple[ndarray, ndarray]:
     """Primitive polynomials (dims,), as bits, and the first direction numbers (dims, 18), of S. Joe and F. Y. Kuo
-    (2008): SciPy has the file."""
+    (2008), from a file in SciPy.
+    """
     scipy = scipy_part("version", "SobolEngine's direction numbers are those of")
     with np.load(Path(str(scipy.__file__)).parent / "stats" / "_sobol_direction_numbers.npz") as file:
         return file["poly"], file["vinit"]
@@ -33,7 +34,7 @@ def directions(dimension: int, bits: int) -> ndarray:
     With the polynomial x^m + a_1 x^(m-1) + ... + 1: v_j = v_(j-m) ^ 2 a_1 v_(j-1) ^ 4 a_2 v_(j-2) ^
     ... ^ 2^m v_(j-m)."""
     polynomials, first = tables()
-    v = np.ones((dimension, bits), np.int64)  # that of the first dimension is 1 throughout
+    v = np.ones((dimension, bits), np.int64)  # the first dimension's polynomial is 1 throughout
     for d in range(1, dimension):
         p = int(polynomials[d])
         m = p.bit_length() - 1
@@ -92,7 +93,7 @@ class SobolEngine:
         dtype = get_default_dtype() if dtype is None else dtype
         start = self.num_generated == 0
         steps = np.arange(n - 1) if start else np.arange(self.num_generated - 1, self.num_generated - 1 + n)
-        ends = ~steps & steps + 1  # the first place where a step's number has a zero
+        ends = ~steps & steps + 1  # the position of the lowest zero bit of each step's number
         taken = self.sobolstate._array[:, np.log2(ends).astype(np.int64)].T
         # (steps, dimension)
         whole = np.bitwise_xor.accumulate(np.concatenate([self.quasi._array[None], taken]))[1:]
@@ -105,8 +106,9 @@ class SobolEngine:
         return points if out is None else out.resize_as_(points).copy_(points)
 
     def draw_base2(self, m: int, out: Tensor | None = None, dtype: Any = None) -> Tensor:
-        """The next 2^m points. ValueError unless all points together are then a power of 2, which is where they are
-        even."""
+        """The next 2^m points. ValueError unless the total number of points is then a power of 2, since only such point
+        sets are balanced.
+        """
         total = self.num_generated + 2**m
         if total & total - 1:
             raise value_error(
@@ -117,12 +119,12 @@ class SobolEngine:
         return self.draw(2**m, out, dtype)
 
     def reset(self) -> SobolEngine:
-        """Back to the first point."""
+        """Restart from the first point."""
         self.quasi, self.num_generated = from_array(self.shift._array.copy()), 0
         return self
 
     def fast_forward(self, n: int) -> SobolEngine:
-        """As if n points had been drawn: the i-th is the shift ^ the direction numbers at the ones of i ^ i / 2."""
+        """Skip n points: the i-th point is the shift ^ the direction numbers at the ones of i ^ i / 2."""
         before = max(self.num_generated - 1, 0)
         after = max(self.num_generated + n - 1, 0)
         passed = before ^ before >> 1 ^ after ^ after >> 1

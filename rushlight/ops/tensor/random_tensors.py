@@ -141,7 +141,9 @@ def randperm(
 
 
 def like(name: str, create: Callable, fill: Callable, given: str = "") -> Callable:
-    """A function that draws as `create`, with the shape of its input. `given`: further arguments for the docstring."""
+    """A function that draws like `create`, with the shape of its input. `given`: further arguments for the
+    docstring.
+    """
 
     def draw(
         input: Tensor, *args: Any, dtype: Dtype | None = None, memory_format: Any = preserve_format, **options: Any
@@ -229,7 +231,7 @@ def spread(mean: Any, std: Any, generator: Generator | None) -> Tensor:
         raise runtime_error(mismatch(tensors), "one mean and deviation for each element") from None
     kind, g = tensors[0].dtype, source(generator)
     with no_grad():
-        # torch then draws with this deviation, with one rounding less
+        # torch then draws with this deviation, which saves one rounding
         if not isinstance(std, Tensor):
             return (drawn(g.normal(shape, kind.numpy, 0.0, float(std)), None) + mean).to(kind)
         return (drawn(g.normal(shape, kind.numpy), None) * std + mean).to(kind)
@@ -286,7 +288,7 @@ def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
 
 
 def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None) -> Tensor:
-    """out = how many of `count` trials of probability `prob` succeed, element by element.
+    """out = the number of successes in `count` trials of probability `prob`, element by element.
 
     >>> rushlight.binomial(rushlight.tensor([10., 10.]), rushlight.tensor([0., 1.]))
     tensor([ 0., 10.])
@@ -319,7 +321,7 @@ def refilled(self: Tensor, generator: Generator | None, draw: Callable) -> Tenso
 
 
 def numbers_for(x: Tensor, generator: Generator | None, draw: Callable) -> Tensor:
-    """New random numbers for x inside vmap, where a sample has no memory order of its own."""
+    """New random numbers for x inside vmap, where samples have no memory order of their own."""
     level = mode().batch
     if level is None:
         return refilled(empty_like(x.detach()), generator, draw)

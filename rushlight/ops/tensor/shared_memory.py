@@ -1,8 +1,9 @@
-"""Memory that processes share: `share_memory_()`, and tensors sent to other processes.
+"""Memory shared between processes: `share_memory_()`, and tensors sent to other processes.
 
-A tensor in shared memory is pickled for another process by reference: the process maps the same memory, also if it was
+A tensor in shared memory is pickled for another process by reference: the process maps the same memory, even if it was
 not forked. Python's multiprocessing sends the file descriptor (on Windows a name), so no file is left if processes are
-killed."""
+killed.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ from rushlight.ops.tensor.tensor_copy_pickle import rebuild
 
 
 class SharedBlock(mmap):
-    """A mapping of an arena, which is what multiprocessing hands to other processes."""
+    """A mapping of an arena; multiprocessing passes it to other processes."""
 
     arena: heap.Arena
 
@@ -48,7 +49,8 @@ def send_by_reference(*types: type) -> None:
 def reduce(tensor: Tensor) -> Any:
     """The reduction of a tensor for another process: by reference if the memory is shared.
 
-    A tensor with a history is pickled as ever: that raises the error for it."""
+    A tensor with a history is pickled in the ordinary way, which raises the error.
+    """
     array = tensor._array
     block = owner(array).base if isinstance(array, np.ndarray) else None
     if not isinstance(block, SharedBlock) or tensor.grad_fn is not None:

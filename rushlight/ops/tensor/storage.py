@@ -1,4 +1,4 @@
-"""The memory under a tensor, by torch's functions: `x.untyped_storage()` in bytes, `x.storage()` in elements."""
+"""The memory of a tensor, through torch's functions: `x.untyped_storage()` in bytes, `x.storage()` in elements."""
 
 from __future__ import annotations
 
@@ -83,10 +83,11 @@ def set_(
     size: Sequence[int] | None = None,
     stride: Sequence[int] | None = None,
 ) -> Tensor:
-    """Put the tensor on other memory: a tensor's or a storage's, with this offset, size and strides; without a source
-    on no memory. Returns the tensor.
+    """Point the tensor to other memory: a tensor's or a storage's, with this offset, size and strides; without a
+    source, to empty memory. Returns the tensor.
 
-    RuntimeError for a tensor that requires grad, for one of another dtype, and for a place behind the memory's end.
+    RuntimeError for a tensor that requires grad, for a source of another dtype, and for offsets beyond the memory's
+    end.
 
     >>> rushlight.tensor([]).set_(rushlight.arange(6.).storage(), 1, (2,), (3,))
     tensor([1., 4.])
@@ -124,7 +125,7 @@ method(storage, "_typed_storage")
 
 
 def is_storage(obj: Any) -> bool:
-    """True if it is the memory of a tensor.
+    """True if the object is the memory of a tensor.
 
     >>> x = rushlight.zeros(2)
     >>> rushlight.is_storage(x.untyped_storage()), rushlight.is_storage(x)

@@ -1,4 +1,4 @@
-"""Storages, the memory of tensors by torch's classes: of bytes, and of elements of a dtype."""
+"""Storages, torch's classes for the memory of tensors: storages of bytes, and of elements of a dtype."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from rushlight.base.device import CPU
 from rushlight.base.errors import index_error, runtime_error, type_error, value_error
 from rushlight.core.build import MORE
 
-# NumPy's sign for the order of bytes; "=", this machine's, for all others
+# NumPy's sign for the byte order; "=", this machine's order, for all others
 BYTE_ORDERS: dict[str | None, Literal["<", ">", "="]] = {"little": "<", "big": ">"}
 
 
@@ -68,8 +68,9 @@ class Storage:
         self.cells[self.within(index)] = value
 
     def within(self, index: Any) -> Any:
-        """The key, checked: an index or a slice. IndexError for an index out of range, RuntimeError for another
-        type."""
+        """The validated key, an index or a slice. IndexError for an index out of range, RuntimeError for another
+        type.
+        """
         if isinstance(index, slice):
             return index
         if not hasattr(index, "__index__"):
@@ -103,9 +104,9 @@ class Storage:
 
 
 class UntypedStorage(Storage):
-    """The bytes of tensors' memory: a write here changes the tensors.
+    """The bytes of tensors' memory: a write to the storage changes the tensors.
 
-    Of a number of bytes, which are not set, or of a list of them.
+    Made from a number of bytes, which are uninitialised, or from a list of bytes.
 
     >>> x = rushlight.tensor([1, 2], dtype=rushlight.uint8)
     >>> x.untyped_storage()[0] = 7
@@ -138,11 +139,11 @@ class UntypedStorage(Storage):
         return seen(self.cells, dtype or dtypes.int64)
 
     def type(self) -> str:
-        """The name of its type."""
+        """The name of the storage's type."""
         return "torch.storage.UntypedStorage"
 
     def new(self) -> UntypedStorage:
-        """Another one, of no bytes."""
+        """A new, empty storage."""
         return UntypedStorage()
 
     @property
@@ -167,8 +168,8 @@ class UntypedStorage(Storage):
 class TypedStorage(Storage):
     """The memory of tensors as elements of one dtype; older than `untyped_storage`.
 
-    Of a number of elements, which are not set, of a list of them, or with `wrap_storage` of the bytes of another
-    storage.
+    Made from a number of elements, which are uninitialised, from a list of numbers, or with `wrap_storage` from the
+    bytes of another storage.
 
     >>> rushlight.TypedStorage([1., 2.], dtype=rushlight.float32).tolist()
     [1.0, 2.0]
@@ -227,11 +228,11 @@ class TypedStorage(Storage):
         return self.cells
 
     def type(self) -> str:
-        """The name of its type, 'torch.FloatStorage'."""
+        """The name of the storage's type, 'torch.FloatStorage'."""
         return f"torch.{self.dtype.scalar_type}Storage"
 
     def converted(self, dtype: dtypes.dtype) -> TypedStorage:
-        """Its numbers in another dtype, or itself."""
+        """The storage with its numbers in another dtype, or the storage itself."""
         return self if dtype is self.dtype else TypedStorage.on(self.cells.astype(dtype.numpy))
 
     def __getitem__(self, index: int) -> Any:
@@ -276,7 +277,7 @@ def seen(cells: Any, dtype: dtypes.dtype) -> Any:
 
 
 def numbers(given: tuple, dtype: dtypes.dtype, kind: Any) -> ndarray:
-    """The cells of a storage made from nothing, a size or a sequence."""
+    """The cells of a storage made from no argument, a size or a sequence."""
     data, name = given[0] if given else 0, f"torch.{kind.__name__}()"
     if len(given) > 1:
         raise runtime_error(f"{name}: a storage takes one size, or one sequence of numbers, not of {len(given)}")
@@ -299,21 +300,20 @@ def numbers(given: tuple, dtype: dtypes.dtype, kind: Any) -> ndarray:
 
 
 def read(buffer: Any, byte_order: str | None, count: int, offset: int, dtype: dtypes.dtype) -> ndarray:
-    """Numbers of a buffer from a byte on, (count,), their bytes in this machine's order."""
+    """Numbers of a buffer from a byte offset on, (count,), converted to this machine's byte order."""
     if byte_order is None and dtype.itemsize > 1:
         raise runtime_error("function missing required argument 'byte_order' (pos 2)", "'native', 'little' or 'big'")
     if byte_order not in (None, "native", "little", "big"):
         raise value_error(f"invalid byte_order '{byte_order}' (expected 'big', 'little', or 'native')")
     there = BYTE_ORDERS.get(byte_order, "=")
-    if dtype.numpy.kind == "V":  # bfloat16, which knows no order: by way of its bits
+    if dtype.numpy.kind == "V":  # bfloat16 has no byte order in NumPy: swap its bits as integers
         bits = np.frombuffer(buffer, np.dtype(np.uint16).newbyteorder(there), count, offset)
         return bits.astype(np.uint16).view(dtype.numpy)
     return np.frombuffer(buffer, dtype.numpy.newbyteorder(there), count, offset).astype(dtype.numpy)
 
 
 def in_file(filename: str, shared: bool, nbytes: int) -> ndarray:
-    """The first bytes of a file, or all, (n,) uint8; with `shared` what is written goes there, and it grows if need
-    be."""
+    """The first bytes of a file, or all, (n,) uint8. With `shared`, writes go to the file, which grows if necessary."""
     mode: Literal["r+", "w+", "c"] = "c"
     if shared:
         mode = "r+" if os.path.exists(filename) else "w+"
@@ -326,8 +326,8 @@ def in_file(filename: str, shared: bool, nbytes: int) -> ndarray:
 
 
 def between_processes(array: Any) -> bool:
-    """Whether the memory under an array is shared with the processes that this one forks."""
-    mapped = sys.modules.get("mmap")  # not there before the first mapping
+    """True if this process shares the memory under an array with its forks."""
+    mapped = sys.modules.get("mmap")  # not imported before the first mapping
     return mapped is not None and isinstance(array, ndarray) and isinstance(owner(array).base, mapped.mmap)
 
 

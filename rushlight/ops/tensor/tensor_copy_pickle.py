@@ -16,7 +16,7 @@ protocol = Higher("rushlight.ops.tensor.torch_function")  # loaded with the firs
 
 
 def rebuild(cls: type, array: ndarray, requires_grad: bool, grad: Tensor | None, attributes: dict) -> Tensor:
-    """A leaf from its parts. Called by pickle and deepcopy."""
+    """A leaf rebuilt from its parts. Called by pickle and deepcopy."""
     t: Tensor = new(cls)
     t._array, t._node, t._grad, t._viewing, t._writes = array, None, grad, None, None
     t.__dict__.update(attributes)
@@ -67,7 +67,7 @@ def beside(array: Any, memo: dict) -> tuple[Any, Writes | None]:
 
 
 def unfilled(cls: type, *args: Any, **kwargs: Any) -> Any:
-    """A new tensor, whose slots __init__ fills; filled here if a user's own __new__ calls this with data."""
+    """A new tensor, whose slots are filled by __init__, or here if a user's own __new__ calls this with data."""
     t: Tensor = new(cls)
     if args and cls.__new__ is not unfilled:
         Tensor.__init__(t, *args)

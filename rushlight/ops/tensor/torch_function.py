@@ -1,4 +1,4 @@
-"""torch.overrides: classes of users that take part in torch's functions by `__torch_function__`.
+"""torch.overrides: users' classes that customise torch's functions through `__torch_function__`.
 
 A class that inherits from Tensor gets `Gated` as a base between itself and Tensor, with methods that call
 `__torch_function__`. With the first such class, public functions get a gate: code that looks for `__torch_function__`
@@ -31,7 +31,7 @@ from rushlight.ops.tensor.tensor_copy_pickle import disabled
 # true while gates are off; inside a gated call: the function
 gates_off: ContextVar[Any] = ContextVar("gates_off", default=False)
 NAMESPACES = ("rushlight", "rushlight.nn.functional", "rushlight.linalg", "rushlight.fft", "rushlight.special")
-# that are entered, the innermost last
+# the active modes, innermost last
 modes: ContextVar[tuple[TorchFunctionMode, ...]] = ContextVar("modes", default=())
 FUNCTIONS_WITHOUT_GATE = {
     "is_tensor",
@@ -59,7 +59,7 @@ FUNCTIONS_WITHOUT_GATE = {
     "is_inference_mode_enabled",
 }
 PLAIN_CLASSES = {Tensor, int, float, bool, str, type(None)}  # classes without `__torch_function__`
-# attributes with a gate: those that are tensors
+# attributes with a gate: attributes that are tensors
 TENSOR_ATTRIBUTES = ("T", "H", "mT", "mH", "real", "imag", "data", "grad")
 METHODS_WITHOUT_GATE = {
     "__new__",
@@ -232,7 +232,7 @@ def gate_of(names: tuple[str, ...]) -> Callable[..., Callable]:
 
 
 def copy_of(f: FunctionType) -> FunctionType:
-    """Another function that does the same."""
+    """Another function with the same behaviour."""
     other = FunctionType(f.__code__, f.__globals__, f.__name__, f.__defaults__, f.__closure__)
     other.__kwdefaults__, other.__doc__, other.__module__, other.__qualname__ = (
         f.__kwdefaults__,
@@ -283,7 +283,7 @@ def run_mode(reported: Callable, args: tuple, kwargs: dict) -> Any:
 def add_gate(f: FunctionType, reported: Callable, operator: bool = False) -> None:
     """Give the function a gate. `reported`: the function that `__torch_function__` receives."""
     own = copy_of(f)
-    f.__dict__.setdefault("__wrapped__", own)  # with the parameters, for who looks
+    f.__dict__.setdefault("__wrapped__", own)  # with the parameters, for `inspect`
     f.__kwdefaults__ = {**(f.__kwdefaults__ or {}), "_gate": gate(own, reported, operator)}
     names = f.__code__.co_freevars
     # last, since other threads may already call the function
@@ -365,7 +365,7 @@ def make_gated_class() -> type:
 
 
 def ours(f: Any) -> TypeGuard[FunctionType]:
-    """Whether `f` is a function of rushlight. A program may have patched another one in."""
+    """True if `f` is a function of rushlight. A program may have replaced one by its own."""
     return isinstance(f, FunctionType) and f.__code__.co_filename.startswith((PACKAGE, GENERATED))
 
 
@@ -424,7 +424,7 @@ def gate_methods() -> None:
 
 
 class TorchFunctionMode:
-    """A context that sees every call of a function or method of torch, and answers in its place.
+    """A context that intercepts every call of a function or method of torch, and returns a result in its place.
 
     A subclass's `__torch_function__` is not called again for calls inside it. A mode does not see attributes
     (`x.shape`) nor functions that make tensors from data (`torch.tensor`). With the first mode, small ops become about
@@ -453,7 +453,7 @@ class TorchFunctionMode:
 
 
 def is_tensor_like(inp: Any) -> bool:
-    """Whether it is a tensor, or has `__torch_function__`."""
+    """True if the object is a tensor, or has `__torch_function__`."""
     return isinstance(inp, Tensor) or hasattr(type(inp), "__torch_function__")
 
 

@@ -1,6 +1,7 @@
-"""Ops that only recorded programs have: parts of memory as values, and random numbers that are drawn anew at each run.
+"""Ops that exist only in recorded programs: regions of memory as values, and random numbers that are drawn again in
+each run.
 
-Inside a recorded program no value changes: a write through a view makes a new whole tensor with another region. A
+Values in a recorded program are immutable: a write through a view makes a new whole tensor with that region changed. A
 region is given by the arguments of `as_strided`: size, strides and offset, in elements of the base laid out without
 gaps.
 """
@@ -30,7 +31,7 @@ def written(x: ndarray, y: ndarray, size: tuple, stride: tuple, start: int) -> n
 
 
 def fresh(method: str, args: tuple, named: tuple) -> ndarray:
-    # drawn in this order
+    # the order of the draws
     args = tuple(np.asarray(a, order="C") if isinstance(a, ndarray) else a for a in args)
     return np.asarray(getattr(random.default_generator, method)(*args, **dict(named)))
 
