@@ -180,23 +180,10 @@ def variance(x: Tensor, mask: Tensor | None, dims: Any, keepdim: bool, correctio
 
 
 def std(
-<<<<<<< HEAD
     input: Tensor, dim: Any = None, unbiased: bool | None = None, *, correction: float | None = None,
     keepdim: bool = False, dtype: Any = None, mask: Tensor | None = None,
 ) -> Tensor:  # fmt: skip
-    """The root of `var`, with its arguments.
-=======
-    input: Tensor,
-    dim: Any = None,
-    unbiased: bool | None = None,
-    *,
-    correction: float | None = None,
-    keepdim: bool = False,
-    dtype: Any = None,
-    mask: Tensor | None = None,
-) -> Tensor:
     """The square root of `var`, with the same arguments.
->>>>>>> 3f52dbba (English of ops; stubs and docs/faster.md written again)
 
     >>> rushlight.masked.std(rushlight.tensor([1., 2., 5.]), mask=rushlight.tensor([True, False, True]))
     tensor(2.8284)

@@ -148,26 +148,11 @@ def check_stft(input: Tensor, return_complex: Any, is_complex: bool, onesided: A
 
 @composite(looks=True)
 def istft(
-<<<<<<< HEAD
     input: Tensor, n_fft: int, hop_length: int | None = None, win_length: int | None = None,
     window: Tensor | None = None, center: bool = True, normalized: bool = False, onesided: bool | None = None,
     length: int | None = None, return_complex: bool = False,
 ) -> Tensor:  # fmt: skip
-    """The signal whose `stft` with the same settings this is, or is nearest to: frames added up where they overlap.
-=======
-    input: Tensor,
-    n_fft: int,
-    hop_length: int | None = None,
-    win_length: int | None = None,
-    window: Tensor | None = None,
-    center: bool = True,
-    normalized: bool = False,
-    onesided: bool | None = None,
-    length: int | None = None,
-    return_complex: bool = False,
-) -> Tensor:
     """The signal with this `stft` (same settings), or the nearest one: frames added up where they overlap.
->>>>>>> 3f52dbba (English of ops; stubs and docs/faster.md written again)
 
     X (n_fft / 2 + 1, T) or (B, ..., T), or with all n_fft frequencies -> (L) or (B, L); each element is divided by the
     sum of the squared windows over it. `length` truncates the signal, or pads it with zeros. The result is real unless
