@@ -59,7 +59,7 @@ class CannotCompile(RuntimeError):
     ...     _ = f(rushlight.ones(2)), f(rushlight.ones(2))
     ... except rushlight.compiler.CannotCompile:
     ...     print("it looks at a number")
-    its message: it reads a number
+    it looks at a number
     """
 
 
