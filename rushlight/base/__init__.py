@@ -1,1 +1,1 @@
-"""The lowest layer: no tensors, and no imports of other layers."""
+"""The lowest layer: utilities without tensors, importing no other layer."""

@@ -9,8 +9,9 @@ from numpy import ndarray
 
 
 def beneath(array: ndarray) -> Any:
-    """The object that holds an array's memory; skips the helpers of as_strided (ours and NumPy's), which hold
-    strides."""
+    """The object that owns an array's memory; skips the helper objects of as_strided (ours and NumPy's), which only
+    hold strides.
+    """
     base = array.base
     return base if isinstance(base, ndarray) else getattr(base, "owner", getattr(base, "base", None))
 
@@ -32,8 +33,9 @@ def memory_of(tensor: Any) -> Any:
 def extent(array: ndarray) -> tuple[ndarray, ndarray, int, int]:
     """(array, the whole memory under it as (n,) uint8, first byte, last byte + 1 of the array's elements there).
 
-    An array that torch could not describe, by an offset and non-negative strides in whole elements, is copied first."""
-    flat, item = owner(array).ravel("K"), array.itemsize  # a copy only if the owner itself has gaps
+    An array that torch cannot describe by an offset and non-negative strides in whole elements is copied first.
+    """
+    flat, item = owner(array).ravel("K"), array.itemsize  # this copies only if the owner itself has gaps
     start = address(array) - address(flat)
     end = start + item + sum((n - 1) * step for n, step in zip(array.shape, array.strides))
     regular = array.size and not start % item and not any(s < 0 or s % item for s in array.strides)
@@ -49,8 +51,7 @@ def address(array: ndarray) -> int:
 
 
 def twin(array: ndarray, memo: dict) -> tuple[ndarray, Any]:
-    """(a copy of the array, with its strides, in a copy of the whole memory under it; the key of that memory in
-    `memo`).
+    """(a copy of the array with its strides, in a copy of the whole memory under it; the key of that memory in `memo`).
 
     `memo` keeps the copied memory, so that copies of arrays that share memory share memory, too. If no array owns the
     memory (a mapped file), only the bytes of this array are copied."""

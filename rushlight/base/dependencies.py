@@ -9,19 +9,19 @@ from types import ModuleType
 
 from rushlight.base.errors import warn
 
-refused: list[Exception] = []  # why Numba could not be imported
+refused: list[Exception] = []  # the reason why Numba could not be imported
 
 
 @cache
 def has_numba() -> bool:
-    """Whether loops can be compiled. Tested on first use: `importlib.util` is slow to import."""
+    """True if loops can be compiled. Tested on first use: `importlib.util` is slow to import."""
     from importlib.util import find_spec
 
     return not refused and find_spec("numba") is not None and importable("_ctypes")
 
 
 def importable(name: str) -> bool:
-    """Whether a small module of Python's own is there: some builds lack a few."""
+    """True if a small module of the standard library exists: some builds lack a few."""
     try:
         import_module(name)
     except ImportError:
@@ -30,8 +30,8 @@ def importable(name: str) -> bool:
 
 
 def numba_loads() -> bool:
-    """Whether Numba can be imported. An installed Numba that fails (for example with a newer NumPy than it supports) is
-    not used, with a warning once.
+    """True if Numba can be imported. An installed Numba that fails (for example with a NumPy newer than it supports) is
+    not used; a warning is shown once.
     """
     if has_numba() and "numba" not in modules:
         try:
@@ -50,7 +50,7 @@ def scipy_part(name: str, asked: str) -> ModuleType:
     """SciPy's module of that name, imported on first use; `asked`: the function that needs it, for the error
     message."""
     try:
-        import_module("scipy")  # scipy itself: a module of a removed SciPy may still exist
+        import_module("scipy")  # scipy itself: submodules of an uninstalled SciPy may still be importable
         return import_module(f"scipy.{name}")
     except ImportError as error:
         raise ImportError(f"{asked} SciPy: pip install scipy") from error

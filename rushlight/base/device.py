@@ -36,10 +36,10 @@ DEVICE_STRING = r"([a-z_]+)(?::(0|[1-9][0-9]*))?"
 class device:
     """The device of a tensor: `device("cpu")`, `device("cpu:0")`, `device("cpu", 0)`, or a copy of a device.
 
-    As in torch, `device("cpu")` and `device("cpu:0")` differ in their index and are not equal, though they mean the
-    same memory. Used as a context manager, a device is the default for new tensors inside. All devices that torch knows
-    can be named and compared; tensors can be on the CPU, or on "meta" without elements (`placed`). RuntimeError for an
-    unknown device or a malformed string.
+    As in torch, `device("cpu")` and `device("cpu:0")` differ in their index and are not equal, although they refer to
+    the same memory. Used as a context manager, a device is the default for new tensors inside. All devices that torch
+    knows can be named and compared; tensors can be on the CPU, or on "meta" without elements (`placed`). RuntimeError
+    for an unknown device or a malformed string.
 
     >>> rushlight.device("cpu", 0), rushlight.device("cpu").index
     (device(type='cpu', index=0), None)
@@ -104,7 +104,7 @@ class device:
 
 
 def _parsed(text: str, index: int | None) -> tuple[str, int | None]:
-    """The type and index that `device(text, index)` names."""
+    """The type and index given by `device(text, index)`."""
     if not text:
         raise runtime_error("device(): Device string must not be empty: use 'cpu'")
     if text in KNOWN and index is None:  # without compiling the regular expression
@@ -133,7 +133,7 @@ def _parsed(text: str, index: int | None) -> tuple[str, int | None]:
 
 
 def present(place: str | int | device) -> device:
-    """The device, to move a tensor to. RuntimeError unless it is the CPU."""
+    """The target device of a move. RuntimeError unless it is the CPU."""
     place = device("cuda", place) if isinstance(place, int) else device(place)
     if place.type != "cpu":
         cuda = place.type == "cuda"
@@ -170,7 +170,7 @@ ENTERED: ContextVar[tuple[Token, ...]] = ContextVar("entered", default=())
 
 
 class Layout:
-    """The memory layout of a tensor: `strided`, or a sparse layout. torch's other layouts can be named only.
+    """The memory layout of a tensor: `strided`, or a sparse layout. torch's other layouts exist by name only.
 
     >>> rushlight.ones(2).layout
     torch.strided

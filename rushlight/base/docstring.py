@@ -1,9 +1,9 @@
-"""Docstrings and signatures of derived functions, computed when they are read.
+"""Docstrings and signatures of derived functions, computed on demand.
 
-Writing all docstrings takes 16 ms, and 25 more to run their examples; `import rushlight` may cost
-25. So a derived function carries a `Docstring`, which is written when it is read, and its
-`__wrapped__` stands for its entry: `inspect.signature` finds torch's parameters there, `inspect.getsource` the entry in
-the table. This costs 0.5 ms."""
+Writing all docstrings takes 16 ms, and 25 more to run their examples; `import rushlight` may take 25 in total. So a
+derived function has a `Docstring`, which is written on first access, and its `__wrapped__` is a proxy for its entry:
+`inspect.signature` finds torch's parameters there, `inspect.getsource` finds the entry in the table. This costs 0.5 ms.
+"""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ op_docstrings = Higher()  # writes docstrings and signatures
 
 
 class Entry:
-    """The entry behind a function, as `inspect` looks at it."""
+    """A proxy for the entry behind a function, for `inspect`."""
 
     __slots__ = ("op", "writes")
 
     def __init__(self, op: Any, writes: bool):
-        self.op, self.writes = op, writes  # whether it is the form with an underscore
+        self.op, self.writes = op, writes  # whether it is the in-place form
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.op.call(*args, **kwargs)
@@ -42,7 +42,7 @@ def on_the_text(name: str) -> Callable:
     return method
 
 
-# str with methods that work on the written text. The type is made with all methods at once: adding them one by one
+# str with methods that work on the written text. The type is created with all methods at once: adding them one by one
 # takes 0.7 ms.
 Reading: Any = type(
     "Reading",
@@ -57,15 +57,17 @@ Reading: Any = type(
 
 
 class Docstring(Reading):
-    """A docstring that is written when it is read.
+    """A docstring that is written on first access.
 
-    C code that looks at a string's characters without a method (`re`, `join`) sees the name and where to look."""
+    C code that reads a string's characters without a method (`re`, `join`) sees a short text with the name and the
+    place of the docstring.
+    """
 
     __slots__ = ("entry",)
     entry: Entry
 
     def written(self) -> str:
-        """The text, from the entry as it is now."""
+        """The text, from the entry's current state."""
         return op_docstrings().text(self.entry.op, self.entry.writes)
 
     def __radd__(self, other: str) -> str:
@@ -76,7 +78,9 @@ class Docstring(Reading):
 
 
 def introduce(function: Callable, op: Any, writes: bool = False) -> None:
-    """Give a function made from an entry its name, docstring and signature; `writes`: it has an underscore."""
+    """Give a function made from an entry its name, docstring and signature; `writes`: the function is an in-place
+    form.
+    """
     function.__name__ = function.__qualname__ = name = op.name + "_" if writes else op.name
     function.__module__ = op.forward.__module__
     entry = Entry(op, writes)

@@ -37,12 +37,12 @@ class dtype:
         self.is_floating_point = category == FLOATING
         self.is_complex = category == COMPLEX
         self.is_signed = is_signed
-        # __getattr__ fills the slot of bfloat16, which NumPy lacks, when first read
+        # __getattr__ fills the slot of bfloat16, which NumPy lacks, on first access
         if hasattr(np, name):
             self.numpy = np.dtype(name)
 
     def __getattr__(self, attribute: str) -> Any:
-        # Runs only for an empty slot or an unknown name, so that reading `numpy` stays a slot read.
+        # Runs only for an empty slot or an unknown name, so that reading `numpy` stays fast.
         if attribute != "numpy":
             raise AttributeError(f"'torch.dtype' object has no attribute '{attribute}'")
         if self.name != "bfloat16":
@@ -72,7 +72,7 @@ class dtype:
         return complex128 if self is float64 else complex64
 
     def to_real(self) -> dtype:
-        """The dtype of the real part: complex64 -> float32; a real dtype gives itself."""
+        """The dtype of the real part: complex64 -> float32; for a real dtype, the dtype itself."""
         if not self.is_complex:
             return self
         return {"complex32": float16, "complex64": float32}.get(self.name, float64)
@@ -120,7 +120,7 @@ DTYPES = (
     complex128,
 )
 
-# Dtypes that no tensor has; they exist for comparisons in programs.
+# Dtypes without tensors; they exist so that programs can compare with them.
 NAMED_ONLY = (
     dtype("complex32", "ComplexHalf", COMPLEX, 4),
     *(
@@ -160,7 +160,7 @@ _BAREBONES = frozenset((uint16, uint32, uint64))  # torch promotes these with fl
 
 
 def of(numpy_dtype: Any) -> dtype:
-    """The dtype of arrays of `numpy_dtype`; TypeError where torch has none.
+    """The dtype of arrays of `numpy_dtype`; TypeError if torch has none.
 
     >>> of(np.dtype("float32"))
     torch.float32
@@ -187,7 +187,7 @@ def _of_any(numpy_dtype: np.dtype) -> dtype:
 
 
 def as_dtype(value: Any) -> dtype:
-    """The dtype that an argument `dtype=` means: a dtype, or as in torch Python's bool, int, float, complex.
+    """The dtype given by an argument `dtype=`: a dtype, or as in torch Python's bool, int, float, complex.
 
     >>> as_dtype(float)
     torch.float64
@@ -203,12 +203,12 @@ def as_dtype(value: Any) -> dtype:
 
 
 def or_default(value: Any) -> dtype:
-    """The dtype that an argument `dtype=` means; the default dtype for None."""
+    """The dtype given by an argument `dtype=`; the default dtype for None."""
     return get_default_dtype() if value is None else as_dtype(value)
 
 
 def of_scalar(value: Any) -> dtype:
-    """The dtype with which a Python or NumPy number promotes: bool, int64, the default or its complex."""
+    """The dtype with which a Python or NumPy number promotes: bool, int64, the default dtype or its complex dtype."""
     if isinstance(value, (float, np.floating)):  # the most frequent case first
         return _default
     if isinstance(value, (bool, np.bool_)):
@@ -226,8 +226,9 @@ def of_scalar(value: Any) -> dtype:
 
 
 def holding(numbers: Any, d: dtype) -> np.ndarray:
-    """Python numbers as an array of this dtype. RuntimeError for numbers that it cannot hold: imaginary parts, integers
-    out of range. (For unsigned dtypes of n bits, a negative k means 2^n + k.)"""
+    """Python numbers as an array of this dtype. RuntimeError for values that it cannot hold: imaginary parts, integers
+    out of range. (For an unsigned dtype of n bits, a negative k becomes 2^n + k.)
+    """
     kind, python = d.numpy.kind, numbers.__class__
     if python is float and kind == "f" and -6e4 < numbers < 6e4 or python is int and -1 < numbers < 128:
         return np.array(numbers, d.numpy)  # without checks, for speed
@@ -312,7 +313,7 @@ def _of_kinds(*kinds: dtype | None) -> dtype:
 
 
 def _combine(first: dtype, later: dtype) -> dtype:
-    """The dtype `first`, raised to the category of `later`, the dtype of operands of later kinds."""
+    """The dtype `first`, raised to the category of `later`, the dtype of later kinds of operands."""
     if first.is_floating_point and later.is_complex:
         return first.to_complex()
     if first is bool_:
@@ -340,7 +341,7 @@ _default = float32
 
 
 def get_default_dtype() -> dtype:
-    """The dtype of tensors made from Python floats, and of integers divided: float32 unless set otherwise.
+    """The dtype of tensors made from Python floats, and of quotients of integers: float32 by default.
 
     >>> rushlight.get_default_dtype()
     torch.float32
@@ -349,7 +350,7 @@ def get_default_dtype() -> dtype:
 
 
 def set_default_dtype(d: dtype) -> None:
-    """Sets the default dtype, in the whole process as in torch (by one assignment: safe with threads).
+    """Set the default dtype for the whole process, as in torch (a single assignment, so it is safe with threads).
 
     TypeError unless `d` is a floating-point dtype.
 
@@ -381,7 +382,7 @@ _MANTISSA_EXPONENT_BITS = {float16: (10, 5), bfloat16: (7, 8), float32: (23, 8),
 
 
 class finfo:
-    """The limits of a floating-point dtype, of the parts of a complex dtype, or without argument of the default dtype.
+    """The limits of a floating-point dtype, of the parts of a complex dtype, or by default of the default dtype.
 
     With m stored mantissa bits and largest exponent e: eps = 2^-m, max = (2 - eps) 2^e, tiny = 2^(1-e), resolution =
     10^-floor(m log10 2). TypeError for other dtypes.
@@ -420,7 +421,7 @@ class finfo:
 
 
 class iinfo:
-    """The limits of an integer dtype: bits, min, max, dtype. TypeError for other dtypes, bool among them.
+    """The limits of an integer dtype: bits, min, max, dtype. TypeError for other dtypes, including bool.
 
     >>> rushlight.iinfo(rushlight.int8)
     iinfo(min=-128, max=127, dtype=int8)
@@ -461,7 +462,7 @@ def _limits(info: finfo | iinfo, *attributes: str) -> str:
 
 
 def plain(array: np.ndarray) -> np.ndarray:
-    """The array in a dtype of NumPy: bfloat16 is converted to float32."""
+    """The array in a dtype that NumPy has: bfloat16 is converted to float32."""
     return array.astype(np.float32) if array.dtype.kind == "V" else array
 
 

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 F = TypeVar("F", bound=Callable)
-MAX_TEXT = 200  # characters of a statement in a message
+MAX_TEXT = 200  # most characters of a statement in a message
 IPYTHON_INPUT = r"<ipython-input-(\d+)-"  # the name of a cell before IPython 7.31
-CO_VARARGS = 4  # a function that takes *args
+CO_VARARGS = 4  # flag of a function that takes *args
 PYTHON = os.path.dirname(os.__file__) + os.sep
 E = TypeVar("E", bound=BaseException)
 
@@ -41,12 +41,13 @@ class LinAlgError(RuntimeError):
     """
 
 
-LinAlgError.__module__ = "rushlight.linalg"  # the name that users catch
+LinAlgError.__module__ = "rushlight.linalg"  # the module under which users catch it
 LinAlgError.__name__ = "_LinAlgError"  # torch's
 
 
 class Absent:
-    """The base of torch's classes that rushlight lacks: programs may name them, and nothing is an instance of them.
+    """The base of torch's classes that rushlight lacks: programs may refer to them, and no object is an instance of
+    them.
 
     Calling such a class raises NotImplementedError with `because`: the reason and the hint.
     """
@@ -59,16 +60,17 @@ class Absent:
 
 
 class NoArray(NotImplementedError):
-    """Raised when an op reads `._array` of an operand that has none: a sparse tensor."""
+    """Raised when an op reads `._array` of a sparse tensor, which has none."""
 
     def instead(self, name: str, *args: Any, **kwargs: Any) -> Any:
-        """The result of the op `name` on such operands; raises NotImplementedError if the op does not take them."""
+        """The result of the op `name` on such operands; raises NotImplementedError if the op does not support them."""
         raise self
 
 
 class Touched(RuntimeError, AttributeError, TypeError):
-    """A kernel met a `Placeholder`, which runs the op in its own way. `what`: the NumPy function, for the text: it is
-    written when somebody reads it, since each op inside a vmap raises this error once."""
+    """A kernel was given a `Placeholder` (vmap, meta), which runs the op in another way. `what`: the NumPy function.
+    The message is built lazily, since every op in vmap raises this error.
+    """
 
     def __init__(self, text: str, batch: Any, what: str = ""):
         super().__init__(text)
@@ -109,7 +111,7 @@ def cell_of(file: str) -> str | None:
 
 
 def here() -> str:
-    """The file, line and statement that the user's program runs now."""
+    """The file, line and statement that the user's program is running."""
     frame = found = user_frame(2)
     while found is not None and in_standard_library(found.f_code.co_filename):
         found = found.f_back
@@ -118,7 +120,7 @@ def here() -> str:
 
 
 def statement() -> str:
-    """The text of the statement that the user's program runs now; "" if its file is gone."""
+    """The text of the statement that the user's program is running; "" if its file is gone."""
     frame = user_frame(2)
     while frame is not None and in_standard_library(frame.f_code.co_filename):
         frame = frame.f_back
@@ -128,7 +130,7 @@ def statement() -> str:
 
 
 def in_standard_library(file: str) -> bool:
-    """Whether the file is one of Python's own, such as copy.py, which calls `__deepcopy__`."""
+    """True if the file belongs to Python itself, such as copy.py, which calls `__deepcopy__`."""
     return file.startswith(PYTHON) and "site-packages" not in file
 
 
@@ -168,13 +170,14 @@ def assertion_error(what: str, hint: str = "", **facts: object) -> AssertionErro
 
 
 def first_line(error: BaseException) -> str:
-    """What an error of the library says, without its facts: for the message of another error."""
+    """The first sentence of a library error, without its facts: for the message of another error."""
     return str(error).partition("\n  at: ")[0]
 
 
 def located(error: Exception) -> bool:
-    """Whether the error's message has the user's line: from `explain`, or added here to an error that rushlight raised
-    without a line. False if other code raised the error."""
+    """True if the error's message has the user's line: from `explain`, or added here to an error that rushlight raised
+    without a line. False if other code raised the error.
+    """
     if not error.args or not isinstance(error.args[0], str):
         return False
     if "\n  at: " in error.args[0]:
@@ -194,7 +197,7 @@ def located(error: Exception) -> bool:
 
 def meant(word: str, known: list[str]) -> str:
     """`; did you mean keepdim?` if `word` is close to a known word, else ''."""
-    from difflib import get_close_matches  # slow to import, and needed for errors only
+    from difflib import get_close_matches  # slow to import, and only needed for errors
 
     lower = {name.lower(): name for name in known}
     found = get_close_matches(word.lower(), [*lower], 1) or [
@@ -216,29 +219,31 @@ def warn(text: str, category: type[Warning] = UserWarning) -> None:
 
 
 class Once:
-    """The messages that `warn_once` has shown, and whether each is shown every time (set_warn_always)."""
+    """The messages that `warn_once` has shown, and whether repeats are shown (set_warn_always)."""
 
     said: set[str] = set()
     always = False
 
 
 def warn_once(text: str, key: str = "") -> None:
-    """`warn`, the first time in this process: as torch's library does for a habit that a loop repeats. `key`: what
-    texts have in common of which one suffices."""
+    """`warn`, but only the first time in this process, like torch's library for warnings that a loop would repeat.
+    `key`: the same for messages of which one is enough.
+    """
     if Once.always or (key or text) not in Once.said:
         Once.said.add(key or text)
         warn(text)
 
 
 def overflowed(shape: tuple[int, ...]) -> RuntimeError:
-    """torch's error for a shape with more elements than an address can count."""
+    """torch's error for a shape whose number of elements exceeds the address space."""
     what = "Stride" if 0 in shape else "Storage size"
     return runtime_error(f"{what} calculation overflowed with sizes={list(shape)}")
 
 
 def overflow(what: str, place: int = 0, **facts: Any) -> ValueError | TypeError:
-    """torch's error for an integer of more than 64 bits: a TypeError for the element `place` of a list of sizes or
-    dimensions, counted from 1; a ValueError for a single number (place 0)."""
+    """torch's error for an integer of more than 64 bits: a TypeError for element `place` (from 1) of a list of sizes or
+    dimensions; a ValueError for a single number (place 0).
+    """
     words, hint = "Overflow when unpacking long long", "int64 holds -2**63 to 2**63 - 1"
     if not place:
         return value_error(words, hint, **facts)
@@ -246,7 +251,7 @@ def overflow(what: str, place: int = 0, **facts: Any) -> ValueError | TypeError:
 
 
 def out_of_memory(error: MemoryError) -> RuntimeError:
-    """torch's error for a tensor that no memory holds, from NumPy's MemoryError."""
+    """torch's error for a tensor that exceeds the memory, made from NumPy's MemoryError."""
     shape, dtype = getattr(error, "shape", ()), getattr(error, "dtype", None)
     size = "" if dtype is None else f": you tried to allocate {prod(shape) * dtype.itemsize} bytes"
     return runtime_error(
@@ -256,9 +261,10 @@ def out_of_memory(error: MemoryError) -> RuntimeError:
 
 
 def shown_as(cls: type[E], module: str, name: str) -> type[E]:
-    """Show an exception class in tracebacks under the name that users catch.
+    """Show an exception class in tracebacks under its public name.
 
-    A pickled exception becomes one of the class of that name, with its message."""
+    When unpickled, the exception has the class of that name, and the same message.
+    """
     cls.__module__, cls.__name__, cls.__qualname__ = module, name, name
     return cls
 
@@ -293,8 +299,9 @@ def check_assigned(shape: tuple, to: tuple, dtype: Any, of: Any) -> None:
 
 
 def not_populated(updated: bool) -> None:
-    """Warn that backward does not set `.grad` of a non-leaf tensor. `updated`: it is a leaf plus or minus something,
-    such as w - 0.1 * w.grad."""
+    """Warn that backward does not set `.grad` of a non-leaf tensor. `updated`: the tensor is a leaf plus or minus
+    something, such as w - 0.1 * w.grad.
+    """
     warn(
         "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be "
         "populated during autograd.backward(). If you indeed want the .grad field to be populated for a non-leaf "
@@ -308,7 +315,9 @@ def not_populated(updated: bool) -> None:
 
 
 def unexpected(function: str, word: str, known: Iterable[str]) -> TypeError:
-    """The TypeError for a keyword that `function` does not take; names the nearest known keyword, and all of them."""
+    """The TypeError for a keyword that `function` does not accept; it names the nearest known keyword, and all of
+    them.
+    """
     names = [*known]
     hint = meant(word, names).removeprefix("; ")
     return type_error(
@@ -317,7 +326,7 @@ def unexpected(function: str, word: str, known: Iterable[str]) -> TypeError:
 
 
 def keywords(function: Callable) -> tuple[str, ...] | None:
-    """The names that a function takes as keywords; None if it takes **kwargs, or has no code object to read."""
+    """The names that a function accepts as keywords; None if it has **kwargs, or no code object."""
     code: CodeType | None = getattr(function, "__code__", None)
     if code is None or code.co_flags & 8:  # CO_VARKEYWORDS: **kwargs
         return None
@@ -327,12 +336,13 @@ def keywords(function: Callable) -> tuple[str, ...] | None:
 def suggesting(
     f: F, spellings: dict[str, str] | None = None, home: str | None = None, name: str = "", always: bool = False
 ) -> F:
-    """Wrap `f`: an unknown keyword raises an error that names the nearest known one.
+    """Wrap `f`: an unknown keyword raises an error with the nearest known one.
 
-    `spellings`: {alias: keyword}, as {"axis": "dim"} for NumPy's name. `home`, `name`: the module and name under which
-    users find the function. A call that failed names an argument of a wrong kind (`check_kinds`). The wrapper makes a
-    call 0.1 us slower, so a function with fewer than two optional arguments besides `out=` is returned as it is, unless
-    `always`."""
+    `spellings`: {alias: keyword}, such as {"axis": "dim"} for NumPy's name. `home`, `name`: the module and name under
+    which users find the function. If a call fails, the error names an argument of the wrong type (`check_kinds`). The
+    wrapper makes a call 0.1 us slower, so a function with fewer than two optional arguments besides `out=` is returned
+    as it is, unless `always`.
+    """
     known = keywords(f)
     settings = 0 if known is None else len(f.__defaults__ or ()) + len(f.__kwdefaults__ or ()) - ("out" in known)
     wrapped = getattr(f, "suggests", False)  # a composite under another name
@@ -360,7 +370,7 @@ def suggesting(
 
 
 def spelled(kwargs: dict, known: tuple[str, ...] | None, spellings: dict[str, str] | None, function: str) -> dict:
-    """The keyword arguments under the names that a function takes. TypeError for an unknown one."""
+    """The keyword arguments under the function's own parameter names. TypeError for an unknown one."""
     if spellings is not None:
         kwargs = {word if word in (known or ()) else spellings.get(word, word): v for word, v in kwargs.items()}
     if known is not None:
@@ -370,22 +380,23 @@ def spelled(kwargs: dict, known: tuple[str, ...] | None, spellings: dict[str, st
     return kwargs
 
 
-# What a call raises because of its arguments.
+# The errors that a call raises because of its arguments.
 CAUSES = (MemoryError, AttributeError, TypeError, ValueError, IndexError, RuntimeError)
 
 
 def lacks(error: Exception, given: Iterable[Any]) -> bool:
-    """Whether one of the arguments given lacks the attribute that the library asked for."""
+    """True if an argument lacks the attribute whose lookup failed in the library."""
     return isinstance(error, AttributeError) and error.name is not None and any([error.obj is value for value in given])
 
 
 def check_call(f: Callable, args: tuple, kwargs: dict, error: Exception) -> None:
-    """Raise an error in terms of the user's call in place of `error`, which `f` raised.
+    """Raise an error in terms of the user's call to replace `error`, which `f` raised.
 
-    Returns where `error` is as good."""
+    Returns if `error` needs no replacement.
+    """
     if isinstance(error, MemoryError):
         raise out_of_memory(error) from None
-    if isinstance(error, (Touched, NoArray)):  # of vmap and sparse tensors: runs in another way
+    if isinstance(error, (Touched, NoArray)):  # raised by vmap and sparse tensors: the op runs in another way
         return
     if isinstance(error, TypeError) and "\n  at: " in str(error):
         return
@@ -401,8 +412,8 @@ def check_call(f: Callable, args: tuple, kwargs: dict, error: Exception) -> None
 
 
 def check_given(f: Callable, args: tuple, kwargs: dict) -> None:
-    """TypeError if an argument of a call that failed is not of its parameter's annotated kind: F.softmax(None, 0)."""
-    # f may be wrapped by a check of __torch_function__
+    """TypeError if an argument of a failed call does not have its parameter's annotated type: F.softmax(None, 0)."""
+    # f may be wrapped by the gate for __torch_function__
     f = getattr(f, "__wrapped__", f)
     code: CodeType | None = getattr(f, "__code__", None)
     if code is not None:
@@ -432,8 +443,8 @@ def not_a_tensor(function: str, name: str, place: int, value: Any) -> TypeError:
     )
 
 
-# Beginnings and parts of Python's messages for a value of a wrong kind.
-OF_KINDS = (  # compiled when an error is met: the import takes no time
+# Beginnings and parts of Python's messages for a value of the wrong type.
+OF_KINDS = (  # compiled on the first error, to keep the import fast
     "not supported between|unsupported operand|must be real number|cannot be interpreted|is not iterable|has no "
     "len|could not convert string|invalid literal|values to unpack|truth value of an array|bad operand type|not "
     "subscriptable|unhashable"
@@ -441,7 +452,7 @@ OF_KINDS = (  # compiled when an error is met: the import takes no time
 
 
 def of_kinds(error: Exception) -> bool:
-    """Whether Python raised the error in the library's code, about a value of a wrong kind."""
+    """True if Python raised the error in the library's code, about a value of the wrong type."""
     return (
         isinstance(error, (TypeError, ValueError))
         and re.search(OF_KINDS, str(error)) is not None
@@ -449,7 +460,8 @@ def of_kinds(error: Exception) -> bool:
     )
 
 
-# Beginnings and parts of Python's and NumPy's messages for values that do not fit, of which the user has written none.
+# Beginnings and parts of Python's and NumPy's messages for values that do not fit; these messages mention nothing that
+# the user has written.
 OF_INTERNALS = (
     "^(tuple|list) index out of range|^axis |out of bounds for (axis|array)|broadcast|cannot reshape "
     "array|remapping|core dimension|zero-size array|not enough values to unpack|too many values to unpack|larger than "
@@ -460,7 +472,7 @@ OF_INTERNALS = (
 
 
 def of_internals(error: Exception) -> bool:
-    """Whether NumPy or Python raised the error in the library's code, in their own words."""
+    """True if NumPy or Python raised the error in the library's code, with their own message."""
     text = str(error)
     return (
         "\n  at: " not in text
@@ -471,7 +483,7 @@ def of_internals(error: Exception) -> bool:
 
 
 def raised_inside(error: Exception) -> bool:
-    """Whether the library's code raised the error, or what it has called in NumPy."""
+    """True if the error was raised by the library's code, or by NumPy called from it."""
     step, inside = error.__traceback__, False
     while step is not None:
         file = step.tb_frame.f_code.co_filename
@@ -484,7 +496,7 @@ NUMPY = os.path.dirname(np.__file__) + os.sep
 
 
 def unfit(function: str, args: tuple, kwargs: dict, error: Exception) -> Exception:
-    """An error of arguments that do not fit, in terms of the user's call."""
+    """An error for arguments that do not fit, in terms of the user's call."""
     got = ", ".join([describe(value) for value in (*args, *kwargs.values())])
     axis, ndim = getattr(error, "axis", None), getattr(error, "ndim", None)
     if axis is not None and ndim is not None:  # NumPy's AxisError
@@ -498,7 +510,7 @@ def unfit(function: str, args: tuple, kwargs: dict, error: Exception) -> Excepti
 
 
 def invalid_combination(function: str, args: tuple, kwargs: dict) -> TypeError:
-    """torch's TypeError for arguments that no form of a function takes."""
+    """torch's TypeError for arguments that match no overload of a function."""
     kinds = [type(value).__name__ for value in args]
     kinds += [f"{name}={type(value).__name__}" for name, value in kwargs.items()]
     return type_error(
@@ -507,16 +519,16 @@ def invalid_combination(function: str, args: tuple, kwargs: dict) -> TypeError:
     )
 
 
-# -- arguments of a wrong kind ---------------------------------------------------------------------
+# -- arguments of the wrong type -------------------------------------------------------------------
 
 
 def is_tensor(value: Any) -> bool:
-    """Whether a value is a Tensor, a class above this layer; reads no attribute of the value."""
+    """True if a value is a Tensor, a class of a higher layer; reads no attribute of the value."""
     return hasattr(type(value), "_array")
 
 
 def is_one(value: Any, kinds: tuple[type, ...]) -> bool:
-    """Whether a value is a number of one of these kinds, or a tensor with a single element."""
+    """True if a value is a number of one of these kinds, or a tensor with a single element."""
     if is_tensor(value):
         return value.numel() == 1
     return isinstance(value, kinds) and not isinstance(value, bool)
@@ -530,7 +542,7 @@ def is_int(value: Any) -> bool:
     return is_one(value, (Integral,))
 
 
-# An annotation of a parameter -> whether a value fits it.
+# An annotation of a parameter -> the test for its values.
 KINDS: dict[str, Callable[[Any], bool]] = {
     "Tensor": is_tensor,
     "int": is_int,
@@ -547,8 +559,9 @@ WORDS = {"Sequence[int]": "tuple of ints", "Sequence[Tensor]": "tuple of Tensors
 
 
 def check_kinds(function: str, arguments: Iterable[tuple[str, Any, Any]]) -> None:
-    """TypeError for the first of the arguments (name, annotation, value) whose value does not fit the annotation; an
-    annotation with a name that KINDS lacks fits everything."""
+    """TypeError for the first of the arguments (name, annotation, value) whose value does not match the annotation; an
+    annotation that KINDS lacks matches every value.
+    """
     for place, (name, annotation, value) in enumerate(arguments):
         kinds = annotation.split(" | ") if isinstance(annotation, str) else [""]
         if all([kind in KINDS and not KINDS[kind](value) for kind in kinds]):
@@ -569,13 +582,13 @@ def check_kinds(function: str, arguments: Iterable[tuple[str, Any, Any]]) -> Non
 
 
 def not_tensors(place: int, values: Sequence[Any]) -> TypeError:
-    """torch's TypeError for a list of tensors with something else in it."""
+    """torch's TypeError for a list of tensors that contains another object."""
     i, value = next((i, value) for i, value in enumerate(values) if not is_tensor(value))
     return type_error(f"expected Tensor as element {i} in argument {place}, but got {type(value).__name__}")
 
 
 class Suggesting:
-    """A base class whose constructor names the nearest known keyword: `Linear(2, 3, biass=False)` -> `bias`."""
+    """A base class whose constructor suggests the nearest known keyword: `Linear(2, 3, biass=False)` -> `bias`."""
 
     __slots__ = ()
 
@@ -590,7 +603,7 @@ class Suggesting:
 
 
 def describe(value: object) -> str:
-    """`float32[2, 3]` for a tensor; for any other value its repr, cut to 60 characters."""
+    """`float32[2, 3]` for a tensor; for other values the repr, cut to 60 characters."""
     array = getattr(value, "_array", None)
     if array is not None:
         return f"{array.dtype.name}{list(array.shape)}"

@@ -1,4 +1,4 @@
-"""Where `rushlight.fast` plugs in from outside: by name, so that no kernel imports it.
+"""The hook through which `rushlight.fast` plugs in from outside, by name, so that kernels do not import it.
 
 Without that package, the reference kernels do everything."""
 
@@ -13,7 +13,7 @@ from typing import Any
 
 PLUG = "rushlight.fast"
 
-# The code of functions that compute another way after NotReady (loops/background.py).
+# Code objects of functions that compute in another way after NotReady (loops/background.py).
 FALLING_BACK: set[CodeType] = set()
 
 
@@ -28,7 +28,7 @@ def falls_back(function: Any) -> Callable:
 
 
 def plugged(module: str) -> Any:
-    """This module of `rushlight.fast`; None without the package."""
+    """A module of `rushlight.fast` by name; None without the package."""
     try:
         return import_module(PLUG + module)
     except ModuleNotFoundError as error:
@@ -46,9 +46,9 @@ def site(reference: Callable) -> Callable:
     """The kernel with the faster way from SITES in fast/index.py, found by the kernel's module and name. The way is a
     function with the same name and arguments; it returns None if the reference kernel should run.
     """
-    from_elements: float | None = None  # of the first array, read with the first call
+    from_elements: float | None = None  # elements of the first array; read on the first call
     way: Callable | None = None  # imported with the first large array
-    switch: Any = None  # loops/budget.py, where rushlight.fast.off() is noted
+    switch: Any = None  # loops/budget.py, where rushlight.fast.off() sets a flag
 
     @wraps(reference)
     def run(*args: Any) -> Any:

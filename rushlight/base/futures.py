@@ -1,7 +1,7 @@
 """torch.futures: results that come later.
 
-A future that is done calls its callbacks, which may complete other futures, and so on. A list holds what is to be
-called, so that a chain may be of any length: no recursion.
+A completed future calls its callbacks, which may complete other futures, and so on. Pending calls are in a list, so
+chains may have any length, without recursion.
 
 >>> future = Future()
 >>> twice = future.then(lambda f: f.value() * 2)
@@ -20,8 +20,7 @@ from typing import Any, Generic, TypeVar
 from rushlight.base.errors import runtime_error, type_error
 
 T = TypeVar("T")
-# A function to call when a future is done. It returns the future that the call has completed,
-# or None.
+# A function to call when a future is completed. It returns the future that the call has completed, or None.
 Callback = Callable[[], "Future | None"]
 FAILED = "Got the following error when running the callback: "
 
@@ -32,7 +31,8 @@ def told(error: BaseException) -> str:
 
 
 class Future(Generic[T]):
-    """result = future.wait(): a value that is set once and awaited by others. `devices` means nothing here.
+    """result = future.wait(): a value that is set once and that others wait for. `devices` is accepted for
+    compatibility and ignored.
 
     >>> future = rushlight.futures.Future()
     >>> twice = future.then(lambda f: 2 * f.value())
@@ -50,12 +50,12 @@ class Future(Generic[T]):
         self._callbacks: list[Callback] = []
 
     def _drive(self) -> None:
-        """Let what makes the result go on, where it needs the waiting thread for that."""
+        """Let the operation behind the result make progress, if it needs the waiting thread for that."""
 
     def _drive_all(self) -> None:
-        """`_drive` of this future and of those that it waits for."""
+        """Call `_drive` of this future and of those that it waits for."""
         todo, seen = [self], {id(self)}
-        for future in todo:  # `todo` grows while it is read
+        for future in todo:  # the list `todo` grows in the loop
             if not future._complete:
                 new = [f for f in future._sources if id(f) not in seen]
                 seen.update(map(id, new))
@@ -64,7 +64,7 @@ class Future(Generic[T]):
             future._drive()
 
     def _settle(self, value: Any, error: BaseException | None = None) -> None:
-        """Set the value or the error, for those that wait. RuntimeError if it is set already."""
+        """Set the value or the error. RuntimeError if it is set already."""
         with self._changed:
             if self._complete:
                 raise runtime_error(
@@ -76,7 +76,7 @@ class Future(Generic[T]):
             self._changed.notify_all()
 
     def _call(self, callback: Callback) -> None:
-        """Call `callback()` when this future is done, at once if it is."""
+        """Call `callback()` when this future is completed; at once if it is completed already."""
         with self._changed:
             if not self._complete:
                 self._callbacks.append(callback)
@@ -102,7 +102,7 @@ class Future(Generic[T]):
         return self._complete
 
     def wait(self) -> T:
-        """The result, once it is there; what went wrong is raised."""
+        """Wait for the result and return it; raises the error if there was one."""
         if not self._complete:
             self._drive_all()
             with self._changed:
@@ -110,7 +110,7 @@ class Future(Generic[T]):
         return self.value()
 
     def value(self) -> T:
-        """The result, which must be there: RuntimeError if not. What went wrong is raised."""
+        """The result, which must exist already: RuntimeError otherwise. Raises the error if there was one."""
         if not self._complete:
             raise runtime_error("the future has no value yet", "wait()")
         if self._error is not None:
@@ -118,20 +118,21 @@ class Future(Generic[T]):
         return self._value
 
     def set_result(self, result: T) -> None:
-        """Give the result, and call the callbacks. RuntimeError if there is one already."""
+        """Set the result, and call the callbacks. RuntimeError if there is one already."""
         self._settle(result)
         self._call_back()
 
     def set_exception(self, result: Exception) -> None:
-        """Give an exception, which waiting will raise."""
+        """Set an exception, which `wait` will raise."""
         if not isinstance(result, Exception):
             raise AssertionError(f"{result} is of type {type(result)}, not an Exception.")
         self._settle(None, result)
         self._call_back()
 
     def add_done_callback(self, callback: Callable[[Future], Any]) -> None:
-        """Call `callback(self)` when this future is done; at once, if it is done already. An error of the callback is
-        printed."""
+        """Call `callback(self)` when this future is completed; at once if it is completed already. An error of the
+        callback is printed.
+        """
         check_callable("add_done_callback", callback)
 
         def run() -> None:
@@ -143,8 +144,9 @@ class Future(Generic[T]):
         self._call(run)
 
     def then(self, callback: Callable[[Future], Any]) -> Future:
-        """A new future, whose value is the result of `callback(self)` once this future is done. An error of the
-        callback becomes a RuntimeError of the new future."""
+        """A new future, whose value is the result of `callback(self)` once this future is completed. An error of the
+        callback becomes a RuntimeError of the new future.
+        """
         check_callable("then", callback)
         after: Future = Future()
         after._sources = (self,)
@@ -169,7 +171,7 @@ def check_callable(name: str, callback: Any) -> None:
 
 
 def collect_all(futures: Sequence[Future]) -> Future[list[Future]]:
-    """result = all futures, done when all are; the first one that went wrong is raised.
+    """result = all futures, completed when all of them are; raises the first error.
 
     >>> first, second = rushlight.futures.Future(), rushlight.futures.Future()
     >>> both = rushlight.futures.collect_all([first, second])
@@ -204,7 +206,7 @@ def collect_all(futures: Sequence[Future]) -> Future[list[Future]]:
 
 
 def wait_all(futures: Sequence[Future]) -> list:
-    """[future.wait() for each]: their results, once all are done; the first that went wrong is raised.
+    """[future.wait() for each future]: the results, once all are completed; raises the first error.
 
     >>> future = rushlight.futures.Future()
     >>> future.set_result(1)

@@ -1,8 +1,8 @@
 """Modules of higher layers that lower layers call.
 
-Imports point down. Where a lower layer needs a higher one (a docstring is written when it is read), it declares a
-`Higher` and calls it; `rushlight/__init__.py` names the module. Within a layer, a `Higher` that names its module loads
-a file with its first use that imports the file itself.
+A layer imports only lower layers. If a lower layer needs a higher one (a docstring is written when it is read), it
+declares a `Higher` and calls it; `rushlight/__init__.py` names the module. Within a layer, a `Higher` with a module name
+defers the import of a file that itself imports this file.
 """
 
 from importlib import import_module
@@ -10,7 +10,7 @@ from typing import Any
 
 
 class Higher:
-    """A module that is imported when it is first needed. RuntimeError if no module was named."""
+    """A module that is imported on first use. RuntimeError if no module was named."""
 
     __slots__ = ("module",)
 

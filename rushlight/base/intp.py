@@ -10,10 +10,10 @@ INTP_IS_INT64 = np.dtype(np.intp) == np.int64
 
 
 def as_intp(index: ndarray) -> ndarray:
-    """The index for NumPy's `take` and `bincount`, which refuse int64 where intp has 32 bits."""
+    """The index for NumPy's `take` and `bincount`, which reject int64 if intp has 32 bits."""
     return index if INTP_IS_INT64 else index.astype(np.intp)
 
 
 def as_int64(index: ndarray) -> ndarray:
-    """Indices that NumPy has found (argmax, argsort, nonzero) as the int64 of a tensor."""
+    """Indices computed by NumPy (argmax, argsort, nonzero) as int64 for a tensor."""
     return index if INTP_IS_INT64 else index.astype(np.int64)

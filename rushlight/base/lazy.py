@@ -1,8 +1,9 @@
-"""Tables that `import rushlight` does not load: the first missing name loads them.
+"""Tables that `import rushlight` does not load: the first lookup of a missing name loads them.
 
-All ops at once would double the time of the import, and few programs call them all. A name that is missing in the
-package, or in Tensor, loads the next part, and is then looked for again. No list says in which part a name stands;
-`ops/tensor/method_names.py`, written by `make stubs`, lists the methods that Tensor will have."""
+Loading all ops at once would double the time of the import, and few programs call them all. A lookup of a missing name,
+in the package or in Tensor, loads the next part and is then repeated. No list records the part of each name;
+`ops/tensor/method_names.py`, written by `make stubs`, lists the methods that Tensor will have.
+"""
 
 from __future__ import annotations
 
@@ -17,9 +18,9 @@ loading: set[tuple[str, int]] = set()  # parts, and the threads that are loading
 
 
 def next_part() -> bool:
-    """Load the next part of the library; False if nothing is left. ImportError if it cannot be loaded.
+    """Load the next part of the library; False if all parts are loaded. ImportError if the part cannot be loaded.
 
-    A part that needs a name while it is loaded finds the name in the parts after it.
+    If a part needs a missing name while it is loading, the lookup loads the parts after it.
     """
     for part in tuple(left):
         mine = part, get_ident()
@@ -28,7 +29,7 @@ def next_part() -> bool:
         loading.add(mine)
         try:
             import_module(part)  # another thread waits here until it is loaded
-        except AttributeError as error:  # Python would take it for the missing name
+        except AttributeError as error:  # Python would treat it as the missing name
             raise ImportError(f"{part} cannot be loaded: {error}") from error
         finally:
             loading.discard(mine)
@@ -39,7 +40,7 @@ def next_part() -> bool:
 
 
 def complete() -> None:
-    """Load all that is left."""
+    """Load all remaining parts."""
     while next_part():
         pass
 
@@ -47,8 +48,9 @@ def complete() -> None:
 class Absent:
     """The placeholder of a method of the class `owner` (Tensor) until its part is loaded.
 
-    `__getattr__` would need no list of names. But then Python 3.11 would look up every attribute of every tensor in the
-    slow way, which costs a seventh of the time of a small op."""
+    `__getattr__` would need no list of names. But Python 3.11 would then look up every attribute of every tensor in a
+    slow way, which costs a seventh of the time of a small op.
+    """
 
     __slots__ = ("name", "owner")
 
@@ -69,7 +71,7 @@ class Absent:
 
 
 def expect(owner: type, *names: str) -> None:
-    """The class `owner` will have these methods once more is loaded. Placeholders stand in its base class."""
+    """The class `owner` will have these methods once more parts are loaded. Placeholders are in its base class."""
     for name in names:
         if name not in vars(owner.__base__):
             setattr(owner.__base__, name, Absent(name, owner))

@@ -21,7 +21,7 @@ class memory_format:
 
     __slots__ = ("name", "ndim")
     name: str
-    ndim: int | None  # the number of dimensions that the format is for; None: any
+    ndim: int | None  # the number of dimensions that the format applies to; None: any
 
     def __init__(self, name: str, ndim: int | None = None):
         self.name, self.ndim = name, ndim
@@ -43,7 +43,7 @@ FORMATS = {f.name: f for f in (contiguous_format, preserve_format, channels_last
 def order_of(form: memory_format, ndim: int) -> tuple[int, ...]:
     """The dimensions from the outermost in memory to the innermost: (0, 2, 3, 1) for channels_last.
 
-    RuntimeError if the format is for another number of dimensions.
+    RuntimeError if the format applies to another number of dimensions.
     """
     if form.ndim is None:
         return tuple(range(ndim))

@@ -75,8 +75,7 @@ INSTEAD = {  # prefix of a name -> the replacement to suggest; the longest prefi
 
 
 class NoName(AttributeError):
-    """The AttributeError for a missing name. The message is made when it is read, since many programs only use
-    `hasattr`."""
+    """The AttributeError for a missing name. The message is built lazily, since many programs only use `hasattr`."""
 
     def __str__(self) -> str:
         path = public(self.args[0])
@@ -91,8 +90,9 @@ shown_as(NoName, "builtins", "AttributeError")
 
 
 class NoAttribute(AttributeError):
-    """The AttributeError for a missing attribute of a module (nn.Module). The hint is made when the message is read,
-    since many programs only use `hasattr`."""
+    """The AttributeError for a missing attribute of a module (nn.Module). The hint is built lazily, since many programs
+    only use `hasattr`.
+    """
 
     def __str__(self) -> str:
         text = super().__str__()
@@ -100,7 +100,7 @@ class NoAttribute(AttributeError):
         return f"{text}\n  hint: {hint}" if hint else text
 
     def hint(self, name: str) -> str:
-        """What to do about the missing attribute; "" where nothing is known."""
+        """A suggestion for the missing attribute; "" if there is none."""
         cls = type(self.obj)
         if isinstance(getattr(cls, name, None), property):
             call = f"{cls.__name__}.{name}.fget(...)"
@@ -118,7 +118,7 @@ shown_as(NoAttribute, "builtins", "AttributeError")
 
 
 def public(home: str) -> str:
-    """The name of a module in torch."""
+    """A module's name in torch."""
     return home.replace("rushlight", "torch", 1)
 
 
@@ -138,7 +138,7 @@ def instead(name: str, path: str, known: Iterable[str]) -> str:
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
     """The most similar public name among `known`, or None."""
-    from difflib import get_close_matches  # slow to import, and needed for errors only
+    from difflib import get_close_matches  # slow to import, and only needed for errors
 
     return next(
         iter(
@@ -155,8 +155,9 @@ finders: list[Callable[[str, str], Any]] = []
 
 
 def missing(home: str, name: str) -> Any:
-    """A class that stands for the missing one, under `import torch`; else raises the error for a name that is missing
-    in the module `home`."""
+    """A class in place of the missing one, under `import torch`; otherwise raises the error for a name that is missing
+    in the module `home`.
+    """
     for find in finders if not name.startswith("__") else ():
         if (found := find(home, name)) is not None:
             return found

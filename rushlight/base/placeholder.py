@@ -1,4 +1,4 @@
-"""Objects that take the place of a tensor's array: a batch of vmap, a shape without numbers."""
+"""Objects that replace a tensor's array: a batch of vmap, a shape without numbers."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from rushlight.base.errors import Touched
 
 
 class Placeholder:
-    """What only looks like an array: a batch of vmap (func/batching.py), a shape on the device "meta"
-    (ops/meta/meta_tensors.py). Who would compute with it meets the error that `touched` gives, for what it was
-    asked."""
+    """An object in place of an array: a batch of vmap (func/batching.py), or a shape on the device "meta"
+    (ops/meta/meta_tensors.py). Code that tries to compute with it gets the error returned by `touched`, given the
+    requested operation.
+    """
 
     __slots__ = ()
     touched: Callable[[str], Touched]

@@ -1,7 +1,8 @@
-"""Tensors as text, letter for letter as torch prints them.
+"""Tensors as text, exactly as torch prints them.
 
-A tensor becomes text in three steps: choose what is shown (`_corners`), write each shown element as a cell (`_cells`),
-nest the cells in brackets (`_nested`). Cost follows what is shown, not the size of the tensor."""
+A tensor becomes text in three steps: choose the shown elements (`_corners`), write each as a cell (`_cells`), nest the
+cells in brackets (`_nested`). The cost depends on the shown elements, not on the size of the tensor.
+"""
 
 from __future__ import annotations
 
@@ -35,8 +36,8 @@ _PROFILES = {
     "full": _with(_DEFAULT, threshold=math.inf),
 }
 
-# set_printoptions holds for the whole process, as in torch: a context variable would not be seen by other threads and,
-# with some versions of ipykernel, by the next notebook cell. `with printoptions()` holds in its context only.
+# set_printoptions applies to the whole process, as in torch: a context variable would not be seen by other threads and,
+# with some versions of ipykernel, by the next notebook cell. `with printoptions()` applies to its context only.
 _everywhere = _DEFAULT
 _here: ContextVar[_Options | None] = ContextVar("rushlight.printoptions", default=None)
 
@@ -49,12 +50,12 @@ def set_printoptions(
     profile: str | None = None,
     sci_mode: bool | None = None,
 ) -> None:
-    """Chooses how tensors print, in the whole process or up to the end of a `with printoptions()` around it.
+    """Set how tensors print, for the whole process or until the end of a `with printoptions()` around the call.
 
-    precision: digits after the point (4). threshold: a tensor of more elements is summarised (1000), showing edgeitems
-    (3) at both ends of each dimension. linewidth: where lines break (80). sci_mode: scientific notation always (True),
-    never (False), or where the values call for it (None; left out it is None again). profile: 'default', 'short'
-    (precision 2, edgeitems 2) or 'full' (all elements), before the other options.
+    precision: digits after the point (4). threshold: tensors with more elements are summarised (1000), showing
+    edgeitems (3) at both ends of each dimension. linewidth: the length of lines (80). sci_mode: scientific notation
+    always (True), never (False), or depending on the values (None, also if omitted). profile: 'default', 'short'
+    (precision 2, edgeitems 2) or 'full' (all elements); the profile is applied before the other options.
 
     ValueError for an unknown profile or a negative number.
 
@@ -72,13 +73,13 @@ def set_printoptions(
 
 
 def get_printoptions() -> dict[str, Any]:
-    """The options that hold here, as a dict for `set_printoptions(**options)`."""
+    """The current options, as a dict for `set_printoptions(**options)`."""
     return dict(vars(_options()))
 
 
 @contextmanager
 def printoptions(**changes: Any) -> Iterator[None]:
-    """Inside `with printoptions(...)`, and in this thread or task only, tensors print with these options.
+    """Inside `with printoptions(...)`, tensors print with these options, in this thread or task only.
 
     >>> with printoptions(precision=2):
     ...     print(rushlight.tensor([3.14159]))
@@ -164,7 +165,7 @@ def format_sparse(
     grad_fn_name: str | None = None,
     layout: str = "torch.sparse_coo",
 ) -> str:
-    """The repr of a sparse tensor of these parts, the values last, equal to torch's."""
+    """The repr of a sparse tensor with these parts (the values come last), equal to torch's."""
     options, indent = _options(), len("tensor(")
     parts = []
     for name, array in arrays.items():
@@ -178,7 +179,7 @@ def format_sparse(
     if grad_fn_name is not None or requires_grad:
         suffixes.append(f"grad_fn=<{grad_fn_name}>" if grad_fn_name is not None else "requires_grad=True")
     if layout == "torch.sparse_coo":
-        parts.append(f"size={size}")  # on a line of its own
+        parts.append(f"size={size}")  # on a separate line
     else:
         suffixes.insert(0, f"size={size}")
     return _with_suffixes("tensor(" + (",\n" + " " * indent).join(parts), suffixes, indent, options.linewidth)
@@ -192,7 +193,7 @@ def format_parameter(
 
 
 def _suffixes_of_data(array: np.ndarray, dtype: dtype, options: _Options) -> Iterator[str]:
-    """The suffixes for size and dtype, if the elements do not show them."""
+    """The suffixes for size and dtype, unless the elements show them."""
     default = get_default_dtype()
     if not isinstance(array, np.ndarray):  # on the device "meta": no elements
         yield f"device='{array.device}'"
@@ -209,7 +210,7 @@ def _suffixes_of_data(array: np.ndarray, dtype: dtype, options: _Options) -> Ite
 
 
 def _with_suffixes(text: str, suffixes: Iterable[str], indent: int, linewidth: int) -> str:
-    used = len(text) - text.rfind("\n") + 1  # width of the last line plus 2, as torch counts
+    used = len(text) - text.rfind("\n") + 1  # width of the last line plus 2, like torch
     for suffix in suffixes:
         if used + len(suffix) + 2 > linewidth:
             text += ",\n" + " " * indent + suffix
@@ -297,7 +298,7 @@ def _float_cells(values: np.ndarray, options: _Options) -> tuple[list[str], int]
     if point:
         # not after inf and nan
         texts = [text if text[-1] in "fn" else text + "." for text in texts]
-    # Zeros, infinities and nans do not count for the width, and may be wider, as in torch.
+    # Zeros, infinities and nans do not affect the width, and may be wider, as in torch.
     width = max((len(text) for text, counts in zip(texts, measured.tolist()) if counts), default=1)
     return [text.rjust(width) for text in texts], width
 

@@ -1,5 +1,6 @@
-"""Public functions that do not bind: a class attribute `exp = torch.exp` stays a function of one argument, as torch's
-built-in functions do. A Python function would become a method there, and get the instance as its first argument."""
+"""Public functions that do not bind: a class attribute `exp = torch.exp` stays a function of one argument, like torch's
+built-in functions. A Python function would become a method and receive the instance as its first argument.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +14,9 @@ MADE: dict[Any, PublicFunction] = {}
 
 
 class PublicFunction(partial):
-    """A function of the library, as its users see it. Attributes are those of the Python function `func`, which the
-    library's own modules call. A call takes 0.03 us longer."""
+    """A public function of the library. Its attributes are those of the Python function `func`, which the library's own
+    modules call. A call takes 0.03 us longer.
+    """
 
     def __get__(self, instance: Any, owner: type | None = None) -> PublicFunction:
         return self
@@ -77,7 +79,7 @@ HOMES: dict[PublicFunction, tuple[str, str]] = {}
 
 
 def home(function: PublicFunction) -> tuple[str, str]:
-    """(namespace, name there) of a public function, as pickle finds it again: ("rushlight.linalg", "svd")."""
+    """(namespace, name in it) of a public function, from which pickle finds it again: ("rushlight.linalg", "svd")."""
     if function not in HOMES:
         spaces = [path for path in [*modules] if path.startswith("rushlight.")]
         for path in ("rushlight", *sorted(spaces, key=lambda path: path.count("."))):

@@ -1,4 +1,4 @@
-"""Trees of containers: nested tuples, lists and dicts as one flat list and a description of its form, and back.
+"""Trees of containers: nested tuples, lists and dicts as a flat list and a description of the structure, and back.
 
 Leaves are objects that are not registered containers, such as None. Functions on nested containers of tensors flatten
 their arguments, work on the list, and rebuild the containers.
@@ -20,7 +20,7 @@ IsLeaf = Callable[[Any], bool] | None
 
 
 class SequenceKey(NamedTuple):
-    """A place in a list or tuple."""
+    """An index in a list or tuple."""
 
     idx: int
 
@@ -77,14 +77,14 @@ def fields(tree: Any) -> Iterable:
 
 
 def mapping(make: Callable[[Iterable, Context], Any]) -> Kind:
-    """Dicts of some sort; the context is the list of keys, in the dict's order."""
+    """Dicts and their subclasses; the context is the list of keys, in the dict's order."""
     return Kind(lambda d: (d.values(), list(d)), make, lambda d: map(MappingKey, d))
 
 
 KINDS: dict[type, Kind] = {
     tuple: Kind(lambda t: (t, None), lambda leaves, _: tuple(leaves), indices),
     list: Kind(lambda t: (t, None), lambda leaves, _: list(leaves), indices),
-    Size: Kind(lambda t: (t, None), lambda leaves, _: tuple(leaves), indices),  # of leaves that need not be ints
+    Size: Kind(lambda t: (t, None), lambda leaves, _: tuple(leaves), indices),  # for leaves that need not be ints
     dict: mapping(lambda leaves, keys: dict(zip(keys, leaves))),
     OrderedDict: mapping(lambda leaves, keys: OrderedDict(zip(keys, leaves))),
     defaultdict: Kind(
@@ -94,7 +94,7 @@ KINDS: dict[type, Kind] = {
     ),
     deque: Kind(lambda d: (d, d.maxlen), deque, indices),
 }
-# Named tuples: Python's take their fields as arguments, those of ops take one tuple.
+# Named tuples: Python's take their fields as separate arguments, those of ops take one tuple.
 NAMED = Kind(lambda t: (t, type(t)), lambda leaves, cls: cls(*leaves), fields)
 RESULTS = Kind(lambda t: (t, type(t)), lambda leaves, cls: cls(tuple(leaves)), fields)
 
@@ -113,7 +113,9 @@ def register_pytree_node(
     x`.
 
     `flatten_with_keys_fn(x) -> ([(key, child), ...], context)` names the children in paths. The arguments about
-    serialization are accepted; forms are not serialized. ValueError if the class is registered already."""
+    serialization are accepted and ignored, since structures are not serialized. ValueError if the class is registered
+    already.
+    """
     if cls in KINDS:
         raise value_error(f"{cls} is already registered as pytree node.")
     keyed = flatten_with_keys_fn
@@ -132,7 +134,7 @@ def kind_of(tree: Any) -> Kind | None:
 
 
 class TreeSpec:
-    """The form of a tree: the class of the root, the context to rebuild it, and the specs of its children.
+    """The structure of a tree: the class of the root, the context to rebuild it, and the specs of its children.
 
     `type` is None for a leaf. `num_leaves`, `num_nodes`, `num_children` are counts.
     """
@@ -146,15 +148,15 @@ class TreeSpec:
         self.num_leaves: int = 1 if type is None else sum(child.num_leaves for child in children_specs)
 
     def is_leaf(self) -> bool:
-        """Whether it is the form of a single leaf."""
+        """True for the structure of a single leaf."""
         return self.type is None
 
     def children(self) -> list[TreeSpec]:
-        """The forms of the children."""
+        """The structures of the children."""
         return list(self.children_specs)
 
     def child(self, index: int) -> TreeSpec:
-        """The form of one child."""
+        """The structure of one child."""
         return self.children_specs[index]
 
     def kind(self) -> Kind:
@@ -163,7 +165,7 @@ class TreeSpec:
         return KINDS.get(self.type) or (NAMED if hasattr(self.type, "_make") else RESULTS)
 
     def unflatten(self, leaves: Iterable) -> PyTree:
-        """The tree of this form with these leaves. ValueError unless the number of leaves fits."""
+        """The tree with this structure and these leaves. ValueError unless the number of leaves fits."""
         found = list(leaves)
         if len(found) != self.num_leaves:
             raise value_error(
@@ -179,7 +181,7 @@ class TreeSpec:
         return self.kind().unflatten_fn([child.filled(leaves) for child in self.children_specs], self.context)
 
     def flatten_up_to(self, tree: PyTree) -> list:
-        """The subtrees of `tree` at the leaves of this form. ValueError where the forms differ."""
+        """The subtrees of `tree` at the leaves of this structure. ValueError if the structures differ."""
         found: list = []
         self.collect(tree, found)
         return found
@@ -192,7 +194,7 @@ class TreeSpec:
             spec.collect(child, into)
 
     def matched(self, tree: PyTree) -> list:
-        """The children of a container of this form's class, in its order."""
+        """The children of a container of this structure's class, in the structure's order."""
         kind = kind_of(tree)
         dicts = (dict, OrderedDict, defaultdict)
         if kind is None or not (type(tree) is self.type or (type(tree) in dicts and self.type in dicts)):
@@ -235,7 +237,7 @@ LEAF = TreeSpec(None, None, [])
 
 
 def LeafSpec() -> TreeSpec:
-    """The form of a single leaf."""
+    """The structure of a single leaf."""
     return LEAF
 
 
@@ -244,7 +246,7 @@ def LeafSpec() -> TreeSpec:
 
 
 def tree_flatten(tree: PyTree, is_leaf: IsLeaf = None) -> tuple[list, TreeSpec]:
-    """The leaves from left to right, and the form. `is_leaf(x)`: treat the container x as a leaf.
+    """The leaves from left to right, and the structure. `is_leaf(x)`: treat the container x as a leaf.
 
     >>> from rushlight.base.pytree import tree_flatten, tree_unflatten
     >>> leaves, form = tree_flatten({"a": (1, [2, 3]), "b": None})
@@ -292,7 +294,7 @@ def tree_structure(tree: PyTree, is_leaf: IsLeaf = None) -> TreeSpec:
 
 
 def tree_is_leaf(tree: PyTree, is_leaf: IsLeaf = None) -> bool:
-    """Whether it is a leaf itself."""
+    """True if the tree is a leaf itself."""
     return kind_of(tree) is None or (is_leaf is not None and is_leaf(tree))
 
 
@@ -300,7 +302,8 @@ def tree_is_leaf(tree: PyTree, is_leaf: IsLeaf = None) -> bool:
 
 
 def tree_map(func: Callable, tree: PyTree, *rests: PyTree, is_leaf: IsLeaf = None) -> PyTree:
-    """A tree of the same form, of func(leaf, ...); `rests` have that form too, with anything where `tree` has leaves.
+    """A tree with the same structure and the leaves func(leaf, ...); `rests` have that structure, too, with any object
+    in place of each leaf.
 
     >>> from rushlight.base.pytree import tree_map
     >>> tree_map(lambda x, y: x + y, {"a": 1, "b": (2, 3)}, {"a": 10, "b": (20, 30)})
@@ -317,40 +320,41 @@ def tree_map_(func: Callable, tree: PyTree, *rests: PyTree, is_leaf: IsLeaf = No
 
 
 def chosen_by(what: Any) -> Callable[[Any], bool]:
-    """Whether a leaf is meant: by a class, several, or a predicate."""
+    """A predicate for leaves from a class, several classes, or a predicate."""
     return what if callable(what) and not isinstance(what, type) else lambda leaf: isinstance(leaf, what)
 
 
 def tree_map_only(type_or_types_or_pred: Any, /, func: Callable, tree: PyTree, is_leaf: IsLeaf = None) -> PyTree:
-    """The tree with func(leaf) for leaves of these classes, or for which the predicate is true; other leaves
-    unchanged."""
+    """The tree with func(leaf) for leaves of these classes, or for which the predicate is true; other leaves are
+    unchanged.
+    """
     chosen = chosen_by(type_or_types_or_pred)
     return tree_map(lambda leaf: func(leaf) if chosen(leaf) else leaf, tree, is_leaf=is_leaf)
 
 
 def tree_map_only_(type_or_types_or_pred: Any, /, func: Callable, tree: PyTree, is_leaf: IsLeaf = None) -> PyTree:
-    """Call func(leaf) for the leaves meant, and return the tree itself."""
+    """Call func(leaf) for the selected leaves, and return the tree itself."""
     tree_map_only(type_or_types_or_pred, func, tree, is_leaf)
     return tree
 
 
 def tree_all(pred: Callable[[Any], bool], tree: PyTree, is_leaf: IsLeaf = None) -> bool:
-    """Whether pred is true of every leaf."""
+    """True if pred is true for every leaf."""
     return all(map(pred, tree_leaves(tree, is_leaf)))
 
 
 def tree_any(pred: Callable[[Any], bool], tree: PyTree, is_leaf: IsLeaf = None) -> bool:
-    """Whether pred is true of some leaf."""
+    """True if pred is true for some leaf."""
     return any(map(pred, tree_leaves(tree, is_leaf)))
 
 
 def tree_all_only(type_or_types: Any, /, pred: Callable[[Any], bool], tree: PyTree, is_leaf: IsLeaf = None) -> bool:
-    """Whether pred is true of every leaf of these classes."""
+    """True if pred is true for every leaf of these classes."""
     return all(pred(leaf) for leaf in tree_leaves(tree, is_leaf) if isinstance(leaf, type_or_types))
 
 
 def tree_any_only(type_or_types: Any, /, pred: Callable[[Any], bool], tree: PyTree, is_leaf: IsLeaf = None) -> bool:
-    """Whether pred is true of some leaf of these classes."""
+    """True if pred is true for some leaf of these classes."""
     return any(pred(leaf) for leaf in tree_leaves(tree, is_leaf) if isinstance(leaf, type_or_types))
 
 
@@ -358,7 +362,7 @@ def tree_any_only(type_or_types: Any, /, pred: Callable[[Any], bool], tree: PyTr
 
 
 def tree_leaves_with_path(tree: PyTree, is_leaf: IsLeaf = None) -> list[tuple[tuple, Any]]:
-    """[(path, leaf), ...]: a path is the keys that lead to the leaf, and `keystr` writes it down.
+    """[(path, leaf), ...]: a path is the list of keys that lead to the leaf; `keystr` formats it.
 
     >>> from rushlight.base.pytree import keystr, tree_leaves_with_path
     >>> [(keystr(path), leaf) for path, leaf in tree_leaves_with_path({"a": (1, 2)})]
@@ -382,19 +386,19 @@ def paths(tree: PyTree, path: tuple, is_leaf: IsLeaf) -> Iterator[tuple[tuple, A
 
 
 def tree_flatten_with_path(tree: PyTree, is_leaf: IsLeaf = None) -> tuple[list[tuple[tuple, Any]], TreeSpec]:
-    """([(path, leaf), ...], form)."""
+    """([(path, leaf), ...], structure)."""
     return tree_leaves_with_path(tree, is_leaf), tree_structure(tree, is_leaf)
 
 
 def tree_map_with_path(func: Callable, tree: PyTree, *rests: PyTree, is_leaf: IsLeaf = None) -> PyTree:
-    """A tree of the same form, of func(path, leaf, ...)."""
+    """A tree with the same structure and the leaves func(path, leaf, ...)."""
     pairs, form = tree_flatten_with_path(tree, is_leaf)
     others = [form.flatten_up_to(rest) for rest in rests]
     return form.unflatten([func(path, leaf, *more) for (path, leaf), *more in zip(pairs, *others)])
 
 
 def keystr(kp: tuple) -> str:
-    """A path as Python code after the name of the tree: ['a'][1]."""
+    """A path as Python code to append to the name of the tree: ['a'][1]."""
     return "".join(map(str, kp))
 
 
@@ -404,8 +408,8 @@ def key_get(obj: Any, kp: tuple) -> Any:
 
 
 def _broadcast_to_and_flatten(tree: PyTree, treespec: TreeSpec, is_leaf: IsLeaf = None) -> list | None:
-    """A leaf of `tree` for each leaf of the structure; a leaf stands for all leaves below it. None if the structures do
-    not fit.
+    """One leaf of `tree` for each leaf of the structure; a leaf of `tree` applies to all leaves below it. None if the
+    structures do not match.
 
     So in_dims=0 means a 0 for every tensor of the arguments.
     """

@@ -11,14 +11,14 @@ from collections.abc import Iterable
 from types import ModuleType
 
 IN_FILES: dict[type, tuple[str, str]] = {}  # class -> (module, name) in torch's files
-HOMES: dict[type, str] = {}  # class -> its module in rushlight, whatever its __module__ is now
+HOMES: dict[type, str] = {}  # class -> the module that defines it (__module__ shows torch's)
 # torch's module -> (our module, the classes shown in it)
 PLACES: dict[str, tuple[ModuleType, list[type]]] = {}
 shown = False
 
 
 def place(name: str, module: ModuleType, classes: Iterable[type]) -> None:
-    """Show these classes under torch's module `name`, which is `module` in rushlight."""
+    """Show these classes, defined in `module` of rushlight, under torch's module `name`."""
     PLACES[name] = module, list(classes)
     for cls in PLACES[name][1]:
         HOMES[cls] = cls.__module__
@@ -53,5 +53,5 @@ def show(as_torchs: bool) -> None:
 
 
 def home(cls: type) -> str:
-    """The module of a class; for a class of rushlight always rushlight's module."""
+    """The defining module of a class; for a class of rushlight always rushlight's module."""
     return HOMES.get(cls, cls.__module__)

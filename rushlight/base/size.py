@@ -9,10 +9,10 @@ from typing import Any, SupportsIndex, overload
 
 
 class Size(tuple[int, ...]):
-    """The sizes of a tensor's dimensions: a tuple of ints whose slices, sums and multiples are Sizes too.
+    """The sizes of a tensor's dimensions: a tuple of ints whose slices, sums and multiples are Sizes, too.
 
-    TypeError unless all elements are ints or convert to ints, as NumPy's integers and 0-d integer tensors do.
-    `tuple.__new__(Size, shape)` skips this check, for a shape known to hold Python ints.
+    TypeError unless all elements are ints or convert to ints, such as NumPy's integers and 0-d integer tensors.
+    `tuple.__new__(Size, shape)` skips this check, for a shape that holds Python ints.
 
     >>> shape = rushlight.Size([2, 3])
     >>> shape, shape.numel(), shape[1:] + (4,)

@@ -1,4 +1,4 @@
-"""Attributes of a module that are submodules in torch: makes `import rushlight.backends.cudnn as cudnn` work."""
+"""Attributes of a module that are submodules in torch, so that `import rushlight.backends.cudnn as cudnn` works."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from rushlight.base.missing_names import missing
 
 
 class Module(ModuleType):
-    """A module for sys.modules with the attributes of an object. Libraries such as hypothesis expect modules there."""
+    """A module for sys.modules with the attributes of an object, because libraries such as hypothesis expect modules
+    there.
+    """
 
     def __init__(self, name: str, thing: Any) -> None:
         super().__init__(name, thing.__doc__)
@@ -37,7 +39,8 @@ class Module(ModuleType):
 def importable(home: str, *names: str) -> None:
     """Make `import home.name` work for each attribute `name` of the module `home`.
 
-    The module gets an empty `__path__`, which other import hooks than `rushlight.compat` require."""
+    The module gets an empty `__path__`, which import hooks other than `rushlight.compat` require.
+    """
     module = sys.modules[home]
     module.__path__ = getattr(module, "__path__", [])
     for name in names:

@@ -23,7 +23,7 @@ WIDTH = 88  # columns of a line before its block is indented
 
 
 def define(text: str, name: str, scope: dict[str, Any], title: str, prefix: str = GENERATED) -> Callable:
-    """The function `name` of the text, which is run in `scope` and taken out of it.
+    """The function `name` defined by the text, which is run in `scope`; the function is then removed from `scope`.
 
     `title`: a name such as "call of where"; with `prefix` it is the file name of the code. A title in use gets a
     number. `prefix`: "<" for code that counts as the user's own.
@@ -50,7 +50,7 @@ def register(text: str, title: str, prefix: str) -> tuple[str, list[str]]:
 
 
 def forget(file: str, lines: list[str]) -> None:
-    """Take the text out of `linecache`, unless another text has got the file name by now."""
+    """Remove the text from `linecache`, unless the file name belongs to another text by now."""
     entry = linecache.cache.get(file)
     if entry is not None and len(entry) == 4 and entry[2] is lines:
         del linecache.cache[file]
@@ -65,7 +65,7 @@ def indented(lines: Sequence[str]) -> list[str]:
 
 
 def folded(head: str, items: Sequence[str], tail: str) -> list[str]:
-    """`head` items `tail` in one line, or in several where that is too long."""
+    """`head` items `tail` on one line, or on several lines if it is too long."""
     line = head + ", ".join(items) + tail
     if len(line) <= WIDTH:
         return [line]

@@ -1,7 +1,8 @@
 """The number of threads for matrix products and for loops over large arrays.
 
-Products of medium size run on one thread (`alone`). BLAS would divide them over its threads without being faster, and
-if another program occupies a core, would wait for it for a whole time slice of the scheduler."""
+Products of medium size run on one thread (`alone`). BLAS would divide them over its threads without any gain, and if
+another program occupied a core, BLAS would wait for that thread for a whole time slice of the scheduler.
+"""
 
 from __future__ import annotations
 
@@ -35,14 +36,15 @@ def available() -> int:
 
 
 def process_cores() -> int:
-    """The number of cores on which the system lets this process run."""
+    """The number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @cache
 def openblas() -> tuple[Callable[[], int], Callable[[int], None]] | None:
-    """(get, set) functions for the number of threads of the OpenBLAS in NumPy's wheels; None for another BLAS, or for a
-    Python without ctypes."""
+    """(get, set) functions for the number of threads of the OpenBLAS in NumPy's wheels; None for another BLAS, or
+    without ctypes.
+    """
     try:
         import ctypes
     except ImportError:
@@ -119,7 +121,7 @@ def set_num_threads(n: int) -> None:
 
 
 def get_num_interop_threads() -> int:
-    """1: ops run one after another.
+    """1: ops run sequentially.
 
     >>> rushlight.get_num_interop_threads()
     1
@@ -128,7 +130,7 @@ def get_num_interop_threads() -> int:
 
 
 def set_num_interop_threads(n: int) -> None:
-    """Accepted without effect: ops run one after another.
+    """Accepted without effect: ops run sequentially.
 
     >>> rushlight.set_num_interop_threads(4)
     """

@@ -2,9 +2,9 @@
 
 A function cannot take its own frame out of a traceback, since Python adds the frame when the function is left.
 `hide_frames` therefore sets a trace function (sys.settrace) on the user's frame. Python calls the trace function once,
-when the exception has arrived there; the trace function removes the library's frames and itself. A call that does not
-fail costs nothing. RUSHLIGHT_TRACEBACK=full keeps all frames, and so does a debugger, which has a trace function of its
-own."""
+when the exception arrives there; the trace function removes the library's frames and then itself. A call that succeeds
+has no overhead. RUSHLIGHT_TRACEBACK=full keeps all frames, and so does a debugger, which sets its own trace function.
+"""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from rushlight.base.text import GENERATED
 
 PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 OURS = (PACKAGE, "<frozen ", GENERATED)  # the package's files, Python's import, generated functions
-# the demo is a program that uses the library: its statements count as the user's
+# the demo is a program that uses the library, so its statements count as the user's
 DEMO = PACKAGE + "demo" + os.sep
-# Calls that a Watch sees before it gives up. Between an error and the user's frame are some ten; a program that caught
-# the error would otherwise run on with a trace function (0.2 us a call).
+# Number of calls that a Watch sees before it stops. Between an error and the user's frame there are about ten; without
+# this limit, a program that caught the error would keep running with a trace function (0.2 us a call).
 MAX_CALLS = 10_000
 
 
 @lru_cache(maxsize=4096)  # called for each frame between an op and the user's statement
 def ours(file: str) -> bool:
-    """Whether a code object with this `co_filename` belongs to the library and not to the user."""
+    """True if a code object with this `co_filename` belongs to the library, not to the user."""
     return file.startswith(OURS) and not file.startswith(DEMO)
 
 
@@ -43,15 +43,15 @@ def first_of_user(frame: FrameType | None) -> FrameType | None:
 
 
 def hide_frames(own: bool = True) -> None:
-    """Take the library's frames out of the traceback of the exception that is on its way, where it reaches the user's
-    frame.
+    """Remove the library's frames from the traceback of the current exception when it reaches the user's frame.
 
     `own`: the library raised the exception. Then the traceback ends at the user's statement, and the exceptions that
-    the library caught before leave `__context__`. If not, the frames after the user's last frame stay."""
+    the library caught before leave `__context__`. Otherwise the frames after the user's last frame stay.
+    """
     before, user = sys.gettrace(), user_frame(2)
-    if isinstance(before, Watch):  # of an earlier exception, or of this one further inside
+    if isinstance(before, Watch):  # for an earlier exception, or for this one in an inner frame
         before.stop()
-    elif before is not None:  # a debugger's, or that of a measure of coverage
+    elif before is not None:  # the trace function of a debugger or a coverage tool
         return
     if user is not None and os.environ.get("RUSHLIGHT_TRACEBACK") != "full":
         Watch(user, own).start()
@@ -75,7 +75,7 @@ class Watch:
         """Python calls this for each event in the user's frame, and for calls in all frames."""
         user = self.user
         if frame is user or frame.f_back is user:
-            # arrived; or the library handled the exception, and the user's program goes on
+            # the exception has arrived; or the library handled it, and the user's program continues
             self.stop()
             if event == "exception" and frame is user:
                 self.arrived(arg[1], arg[2])
@@ -93,8 +93,7 @@ class Watch:
 
 
 def outer_user(user: FrameType) -> FrameType | None:
-    """The next frame of the user's beyond a call of the library: the training loop, for a statement in a model's
-    forward."""
+    """The user's next frame beyond a call of the library: the training loop, for a statement in a model's forward."""
     frame = user.f_back
     while frame is not None and not ours(frame.f_code.co_filename):
         frame = frame.f_back
@@ -102,9 +101,10 @@ def outer_user(user: FrameType) -> FrameType | None:
 
 
 def remove_frames(trace: TracebackType, own: bool) -> None:
-    """Take the library's frames out of a traceback whose first frame is the user's. `own`: also those after the user's
-    last frame."""
-    last = trace  # the last entry that stays
+    """Remove the library's frames from a traceback whose first frame is the user's. `own`: also the frames after the
+    user's last frame.
+    """
+    last = trace  # the last entry to keep
     step = trace.tb_next
     while step is not None:
         if not ours(step.tb_frame.f_code.co_filename):
@@ -115,7 +115,7 @@ def remove_frames(trace: TracebackType, own: bool) -> None:
 
 
 def remove_causes(error: BaseException) -> None:
-    """Take the exceptions that the library caught before it raised `error` out of its context."""
+    """Remove the exceptions that the library caught before it raised `error` from its context."""
     context = error.__context__
     while context is not None and (
         context.__traceback__ is None or ours(context.__traceback__.tb_frame.f_code.co_filename)
@@ -123,5 +123,5 @@ def remove_causes(error: BaseException) -> None:
         context = context.__context__
     if context is not error.__context__:
         error.__context__ = context
-        if error.__cause__ is None:  # `from None` was meant for the library's own exceptions
+        if error.__cause__ is None:  # `from None` was intended for the library's own exceptions
             error.__suppress_context__ = False

@@ -1,1 +1,1 @@
-"""From the text of a loop to machine code, and when that is worth while."""
+"""Compiling the text of a loop to machine code, and the decision when this pays."""

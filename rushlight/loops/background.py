@@ -1,8 +1,8 @@
-"""Compile loops in another process of low priority, while NumPy goes on with the work.
+"""Compile loops in another process of low priority, while NumPy continues the work.
 
 A loop without machine code takes 0.2 to 1 s to compile. A way of `rushlight.fast` that meets such a loop raises
 NotReady; the place that chose the way catches it, and the reference kernel computes instead. The loop is used once its
-machine code is in the cache folder. Until then the accounts of NumPy's work (budget.py) put off the next attempt.
+machine code is in the cache folder. Until then the accounts of NumPy's work (budget.py) postpone the next attempt.
 
 So the first run on a machine may switch to a loop later than the runs after it, and its last bits may differ from
 theirs. `settle()`, `use_deterministic_algorithms(True)` or RUSHLIGHT_LOOPS=wait make the program wait for its loops
@@ -30,7 +30,7 @@ main()"""
 
 
 class ThreadState(local):
-    """`may_fall_back`: whether the function falls back that gave this thread a part of a loop."""
+    """`may_fall_back`: whether the function that gave this thread a part of a loop catches NotReady."""
 
     may_fall_back = False
 
@@ -39,7 +39,7 @@ state = ThreadState()
 
 
 def may_fall_back() -> bool:
-    """Whether a function on the stack catches NotReady."""
+    """True if a function on the stack catches NotReady."""
     if not background.wanted:
         return False
     frame: FrameType | None = sys._getframe(1)
@@ -49,7 +49,7 @@ def may_fall_back() -> bool:
 
 
 class Background:
-    """The process that compiles loops. `wanted`: whether programs go on without their loops."""
+    """The process that compiles loops. `wanted`: whether programs continue without their loops in the meantime."""
 
     def __init__(self) -> None:
         self.wanted = (
@@ -60,13 +60,14 @@ class Background:
         self.lock = Lock()
         self.worker: subprocess.Popen | None = None
         self.listener: Thread | None = None
-        self.queue: SimpleQueue = SimpleQueue()  # of ((key, signature), job)
+        self.queue: SimpleQueue = SimpleQueue()  # queue of ((key, signature), job)
         self.done: dict[Any, bool] = {}  # (key of the loop, signature) -> whether it was compiled
 
     def ready(self, loop: Any, signature: Any) -> bool:
-        """Whether this signature of the loop was compiled; puts it into the queue the first time.
+        """True if this signature of the loop was compiled; the first call puts it into the queue.
 
-        True, too, if the worker has failed: then this process compiles the loop."""
+        Also True if the worker has failed: then this process compiles the loop.
+        """
         key = loop.text_key, signature
         with self.lock:
             if key not in self.done:
@@ -78,7 +79,7 @@ class Background:
             return self.done[key]
 
     def serve(self) -> None:
-        """The listener's work: give the worker one job after the other, and note what is done."""
+        """The listener's work: give the worker one job after the other, and record the compiled loops."""
         import pickle
         import subprocess
 
@@ -88,7 +89,7 @@ class Background:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
-                start_new_session=True,  # Ctrl-C is for the program alone
+                start_new_session=True,  # Ctrl-C is meant for the main program only
             )
             to, answers = self.worker.stdin, self.worker.stdout
             assert to is not None
@@ -102,7 +103,7 @@ class Background:
                     break
                 with self.lock:
                     self.done[key] = True
-        except OSError:  # no process can be started, or it has ended
+        except OSError:  # no process can be started, or the worker has ended
             pass
         self.wait()
 
@@ -118,13 +119,13 @@ class Background:
 
 
 def recipe(loop: Any) -> tuple:
-    """What the loop is made from: (text, exact, {name: recipe of a loop that it calls})."""
+    """The recipe of a loop: (text, exact, {name: recipe of a loop that it calls})."""
     text, exact, callees = loop.recipe
     return text, exact, {name: recipe(callee) for name, callee in callees.items()}
 
 
 def not_ready(loop: Any, signature: Any) -> None:
-    """Raise NotReady if the program can go on without this loop, which has no machine code yet."""
+    """Raise NotReady if the program can continue without this loop, which has no machine code yet."""
     if may_fall_back() and not background.ready(loop, signature):
         budget.put_off()
         raise NotReady

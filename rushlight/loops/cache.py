@@ -1,4 +1,4 @@
-"""The cache of compiled loops: loops of equal text are compiled once, and shared by later processes through files."""
+"""The cache of compiled loops: loops with equal text are compiled once, and later processes load them from files."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from rushlight.loops.intrinsics import EXACT, FLAGS, backend
 from rushlight.version import __version__
 
 MAX_LOOPS, MAX_FILES = 2048, 1024
-NOTICE_SECONDS = 2.0  # of compiling in this process, after which a notice is logged
+NOTICE_SECONDS = 2.0  # seconds of compiling in this process, after which a notice is logged
 # attributes of Numba's caches that this module relies on
 PRIVATE = ("_cache_file", "_impl", "_index_key")
 LOOPS: dict[str, Callable] = {}
@@ -123,7 +123,9 @@ def price(text: str, exact: bool = False) -> float:
 
 @cache
 def versions() -> tuple[str, ...]:
-    """What machine code depends on besides the loop's text: the versions of Numba and Python, scalar functions."""
+    """Everything besides the loop's text that machine code depends on: the versions of Numba and Python, scalar
+    functions.
+    """
     own = Path(__file__).parent
     sources = [
         (own / name).read_text()
@@ -146,7 +148,7 @@ def scope() -> dict[str, Any]:
         "f32": np.float32,
         "f64": np.float64,
         "i64": np.int64,
-        "u64": np.uint64,  # of an index: no element is counted from the end
+        "u64": np.uint64,  # negative indices do not count from the end
         "b1": np.bool_,
         "from_half": b.from_half,
         "to_half": b.to_half,
@@ -170,7 +172,7 @@ def scope() -> dict[str, Any]:
 
 
 def cached(function: FunctionType) -> Callable:
-    """The decorator in the cache folder's files: Numba stores machine code beside the file."""
+    """Numba's locator for the cache folder: machine code is stored beside the file."""
     return kept(function, FLAGS)
 
 
@@ -182,8 +184,9 @@ def exact(function: FunctionType) -> Callable:
 def kept(function: FunctionType, flags: dict[str, Any]) -> Callable:
     """The function, compiled by Numba unless an earlier process has stored machine code.
 
-    To read machine code, Numba would first load everything that it needs to compile, which takes most of the time. Here
-    that is deferred until something must be compiled; so are the functions that loops call."""
+    To read machine code, Numba would first load everything that it needs to compile, which takes most of the time. This
+    is deferred until something must be compiled; so are the functions that loops call.
+    """
     from rushlight.loops.ctrl_c import numba
 
     # A helper inside a loop's file is part of the loop's machine code. Cached by itself, it could refer to a loop's
@@ -191,7 +194,7 @@ def kept(function: FunctionType, flags: dict[str, Any]) -> Callable:
     if function.__name__ != "kernel":
         return once(numba.njit(**flags)(function))
     made = once(numba.njit(cache=True, **flags)(function))
-    cache = made._cache  # private: if another Numba lacks the attributes, use Numba's own caching
+    cache = made._cache  # private attributes: if another version of Numba lacks them, use Numba's own caching
     if not all([hasattr(cache, name) for name in PRIVATE]):
         function.__globals__.update(scope())
         return made
@@ -202,7 +205,7 @@ def kept(function: FunctionType, flags: dict[str, Any]) -> Callable:
         if found is None:
             not_ready(made, signature)
             for callee in made.recipe[2].values():
-                bring(callee)  # compiled meanwhile by another process
+                bring(callee)  # another process has compiled it in the meantime
             found = read(signature, target)
         if found is None:
             function.__globals__.update(scope())
@@ -245,8 +248,9 @@ def once(function: Any) -> Any:
 
 
 class Wait:
-    """The time that this process has spent compiling. After NOTICE_SECONDS the logger "rushlight" explains the wait,
-    once."""
+    """Records the time that this process has spent compiling. After NOTICE_SECONDS the logger "rushlight" explains the
+    wait, once.
+    """
 
     def __init__(self) -> None:
         self.spent, self.since, self.told = 0.0, 0.0, False
@@ -342,7 +346,7 @@ def from_file(text: str, key: str, exact: bool, callees: Mapping[str, Callable])
 
 
 def in_memory(text: str, key: str, exact: bool, callees: Mapping[str, Callable]) -> Callable:
-    # the decorator of functions beside the loop
+    # the decorator of helper functions in a loop's file
     names = {**scope(), **callees, "__name__": __name__, "cached": backend().numba.njit(**FLAGS)}
     kernel = define(text, "kernel", names, f"loop {key}")
     return backend().numba.njit(**EXACT if exact else FLAGS)(kernel)

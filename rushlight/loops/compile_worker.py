@@ -12,17 +12,18 @@ from typing import Any
 from rushlight.base.threads import process_cores
 
 LOW_PRIORITY = 19  # of `nice`
-# On a single core: a quarter of its time. With LOW_PRIORITY, no loop was ready within 60 s.
+# On a single core: a quarter of the core's time. With LOW_PRIORITY, no loop was ready within 60 s.
 SHARED_PRIORITY = 5
 AUTOGROUP = Path("/proc/self/autogroup")
 
 
 def main() -> None:
-    """Read jobs (recipe, signature) from standard input, and write a line for each that is done.
+    """Read jobs (recipe, signature) from standard input, and write a line for each finished job.
 
-    Ends with the input. A loop that fails is left to the other process, which shows the error."""
+    Ends when the input ends. A loop that fails is left to the other process, which shows the error.
+    """
     answers = os.dup(1)
-    os.dup2(2, 1)  # answers go to the old standard output alone
+    os.dup2(2, 1)  # only answers go to the original standard output
     lower_priority()
     from rushlight.loops.background import background
 
@@ -40,7 +41,7 @@ def main() -> None:
 
 
 def lower_priority() -> None:
-    """Give way to all other processes.
+    """Yield to all other processes.
 
     Linux may share processor time between sessions first (autogroup). There `nice` counts within the session only,
     which this process has to itself, so the session's own priority is lowered, too. Otherwise BLAS with several threads

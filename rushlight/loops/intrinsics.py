@@ -33,7 +33,7 @@ def instructions(numba: Any, intrinsic: Any) -> SimpleNamespace:
     return SimpleNamespace(
         numba=numba,
         jit=numba.njit(no_cpython_wrapper=True, **FLAGS),
-        # of functions that LLVM finds too long to inline: a loop that calls is not vectorized
+        # for functions that are too long for LLVM to inline: a loop with calls is not vectorized
         inlined=numba.njit(no_cpython_wrapper=True, forceinline=True, **FLAGS),
         libm=math,
         select=select(numba, intrinsic),
@@ -66,7 +66,7 @@ def cast_bits(intrinsic: Any, frm: Any, to: Any) -> Any:
 
 @cache
 def knows_halves() -> bool:
-    """Whether this processor has float16 instructions. Without, LLVM would call functions that are not linked."""
+    """True if this processor has float16 instructions. Without them, LLVM would call functions that are not linked."""
     from llvmlite import binding
 
     return bool(binding.get_host_cpu_features().get("f16c")) or machine() in ("aarch64", "arm64")
@@ -115,7 +115,7 @@ def select(numba: Any, intrinsic: Any) -> Any:
 
 
 def scaled(intrinsic: Any) -> Any:
-    """An instruction: x 2^n; None without AVX-512, which has it for vectors."""
+    """An instruction: x 2^n; None without AVX-512, which has a vector instruction for it."""
     from llvmlite import binding, ir
 
     if not binding.get_host_cpu_features().get("avx512f"):
@@ -178,7 +178,8 @@ def restrict(numba: Any, intrinsic: Any) -> Any:
 
         LLVM checks only a few pairs of pointers at run time, and does not vectorize loops over more arrays. Field 4 of
         an array's arguments is its data pointer. The function is also not inlined, so that it rounds in the same way
-        wherever it is called."""
+        for every caller.
+        """
 
         def generate(context, builder, signature, args):
             builder.function.attributes.add("noinline")
@@ -222,8 +223,9 @@ def wide(numba: Any, intrinsic: Any) -> Any:
     def wide(typing):
         """Use the processor's full vector width, in a function with long loops.
 
-        On many processors with AVX-512, LLVM uses half of that, for short loops. llvmlite takes this attribute as raw
-        text."""
+        On many processors with AVX-512, LLVM uses half of the width, which suits short loops. llvmlite takes this
+        attribute as raw text.
+        """
 
         def generate(context, builder, signature, args):
             set.add(builder.function.attributes, '"prefer-vector-width"="512"')

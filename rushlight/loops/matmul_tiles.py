@@ -1,4 +1,4 @@
-"""Products of matrices in vector registers, as instructions of compiled loops (fast/matmul_loops.py).
+"""Products of matrices in vector registers, as instructions for compiled loops (fast/matmul_loops.py).
 
 `tileRxV(x, i, row, y, j, across, more, m, apart, out, o, line, deep, columns)` makes R rows of V registers:
 

@@ -1,6 +1,7 @@
 """Minimax polynomials of the scalar functions, computed by the Remez exchange algorithm (`tools/minimax.py`).
 
-Coefficients from the lowest degree up. The comment above each: the largest relative error of its function."""
+Coefficients from the lowest degree up. The comment above each gives the largest relative error of its function.
+"""
 
 # 1.5e-08
 EXP32 = (0.49999997, 0.16666539, 0.041667752, 0.008367183, 0.0013836124)

@@ -71,7 +71,7 @@ def work(inbox: SimpleQueue) -> None:
 
 
 def perform(function: Callable, arguments: tuple, done: SimpleQueue, falls_back: bool) -> None:
-    """A part of a loop; `falls_back`: whether the caller computes another way after NotReady."""
+    """A part of a loop; `falls_back`: whether the caller computes in another way after NotReady."""
     own, state.may_fall_back = state.may_fall_back, falls_back
     try:
         function(*arguments)
@@ -88,8 +88,9 @@ pool = Pool()
 def in_parts(loop: Callable, arguments: tuple, how: Sequence[int]) -> None:
     """`loop(*arguments)` on all cores.
 
-    `how`, for each argument: 0, every part gets the whole; CUT, divided along the first dimension; OWN, an array of
-    which each part gets an empty one to fill, and the argument gets their sum."""
+    `how`, for each argument: 0, every part gets the whole argument; CUT, divided along the first dimension; OWN, every
+    part fills its own array, and the argument receives their sum.
+    """
     rows = next(len(a) for a, h in zip(arguments, how) if h == CUT)
     parts = min(cores(), rows)
     if parts <= 1:
@@ -113,8 +114,9 @@ def divided(argument: Any, how: int, start: int, stop: int) -> Any:
 
 
 def parallel_for(part: Callable, count: int, step: int, least: int | None = None) -> None:
-    """part(first, end, at a time) of items 0 to count, at most `step` items at a time, cut for all cores: as many items
-    for each core, and at least `least` (by default `step`)."""
+    """part(first, end, at a time) of items 0 to count, at most `step` items at a time, divided evenly between the
+    cores, with at least `least` items (by default `step`) for each.
+    """
     parts = min(cores(), -(-count // (least or step)))
     if parts == 1:
         part(0, count, step)

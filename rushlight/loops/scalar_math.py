@@ -1,17 +1,20 @@
-"""The scalars world: what `exp`, `tanh`, `where`... mean inside a Numba loop, so that LLVM makes SIMD code of the loop.
+"""The scalars world: the meaning of `exp`, `tanh`, `where`... inside a Numba loop, chosen so that LLVM vectorizes the
+loop.
 
-libm's functions are calls, and a loop that calls is not vectorised. Here they are plain arithmetic without branches:
-argument reduction after Cody and Waite ("Software Manual for the Elementary Functions", 1980), or for sin and cos in
-the manner of Payne and Hanek; a minimax polynomial by Remez' exchange (`tools/minimax.py` derives every coefficient);
-exponents by integer arithmetic on the bits. Constants carry the operand's type: a stray Python float would turn a
-float32 loop into float64.
+Functions of libm are calls, and a loop with calls is not vectorised. Here the functions are plain arithmetic without
+branches: argument reduction after Cody and Waite ("Software Manual for the Elementary Functions", 1980), or for sin and
+cos in the manner of Payne and Hanek; a minimax polynomial by Remez' exchange (`tools/minimax.py` derives every
+coefficient); exponents by integer arithmetic on the bits. Constants carry the operand's type: a stray Python float
+would turn a float32 loop into float64.
 
 `contract` lets multiply-adds fuse; `reassoc` must stay off here: it would merge the two halves of a constant.
 Infinities, nan, denormals and huge arguments are right everywhere (tests/loops/test_scalar_math.py measures errors in
 ulp).
 
-float32 has its functions in SIMD form, but for those in LIBM. float64 has exp, log and their kin, and sin and cos of
-numbers that are not huge, under names of their own; the rest calls libm, which is right, one element at a time."""
+float32 has SIMD forms of all functions except those in LIBM. float64 has, under separate names, exp, log and similar
+functions, and sin and cos of numbers that are not huge; its other functions call libm one element at a time, which is
+accurate.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +44,7 @@ from rushlight.loops.minimax_polynomials import (
     SIN_PI64,
 )
 
-NEAR = 2.0**19  # up to where near_sin and near_cos are right
+NEAR = 2.0**19  # limit up to which near_sin and near_cos are accurate
 
 LIBM = ("asin", "acos", "atan", "atan2", "sinh", "cosh", "asinh", "acosh", "atanh")
 
@@ -65,7 +68,7 @@ def kind(real: type) -> SimpleNamespace:
     k.digits, k.bias = (52, 1023) if wide else (23, 127)
     # x + magic - magic rounds x; the low bits of x + magic hold the integer
     k.magic = real(1.5 * 2.0**k.digits)
-    # ends in zeros: its product with n is exact
+    # its low bits are zero: its product with n is exact
     k.ln2_hi = real(0.693145751953125 if wide else 0.693359375)
     k.ln2_lo = real(1.42860682030941723212e-06 if wide else -2.12194440054690583e-4)
     bits, unbits, integer, minus = k.bits, k.unbits, k.int, real(-0.0).view(k.int)
@@ -86,11 +89,11 @@ def exponentials(k: SimpleNamespace) -> dict[str, Callable]:
     least, most, least2, most2 = map(
         k.real, (-746, 710, -1076, 1025) if wide else (-104, 89, -151, 129)
     )  # beyond: 0, inf
-    end = k.real(20 if wide else 9.1)  # beyond, tanh is 1
+    end = k.real(20 if wide else 9.1)  # for larger x, tanh is 1
     poly = horner(EXP64 if wide else EXP32, k.real)
 
     @k.jit
-    def power2(i):  # 2^i, i in the range of exponents
+    def power2(i):  # 2^i for i in the range of exponents
         return unbits(integer(integer(i + bias) << digits))
 
     @k.jit
@@ -121,7 +124,7 @@ def exponentials(k: SimpleNamespace) -> dict[str, Callable]:
         return scaled(one + (r + r * r * poly(r)), integer(bits(t) - start))
 
     @k.jit
-    def expm1(x):  # 2^n expm1(r) + (2^n - 1), halved until the end against overflow
+    def expm1(x):  # 2^n expm1(r) + (2^n - 1), halved until the end to avoid overflow
         top = select(x > most, most, x)
         n, r = reduced(select(top < -end * two - two, -end * two - two, top))
         s = power2(integer(n - integer(1)))
@@ -129,7 +132,7 @@ def exponentials(k: SimpleNamespace) -> dict[str, Callable]:
         return select(x == zero, x, y)
 
     @k.jit
-    def tanh(x):  # e / (e + 2), e = expm1(2 |x|), which needs no care at its ends
+    def tanh(x):  # e / (e + 2), e = expm1(2 |x|), which needs no special cases
         a = abs(x)
         n, r = reduced(two * select(a > end, end, a))
         s = power2(n)
@@ -153,7 +156,7 @@ def logarithms(k: SimpleNamespace) -> dict[str, Callable]:
     t_lo = k.real(5.801722962879576e-10 if wide else math.log10(2) - 0.301025390625)
 
     @k.jit
-    def exponent(i):  # of a positive normal number given by its bits
+    def exponent(i):  # for a positive normal number given by its bits
         return integer(integer(i - root) >> digits)
 
     @k.jit
@@ -164,13 +167,13 @@ def logarithms(k: SimpleNamespace) -> dict[str, Callable]:
         return real(e) - select(small, lift, zero), unbits(integer(i - integer(e << digits))) - one
 
     @k.jit
-    def bend(f):  # f - log(1 + f), about f^2 / 2: small beside f
+    def bend(f):  # f - log(1 + f), about f^2 / 2: small compared with f
         s = f / (two + f)
         z = s * s
         return s * (f - z * poly(z))
 
     @k.jit
-    def ends(x, y):  # y where 0 < x < inf, else the logarithm's limits
+    def ends(x, y):  # y for 0 < x < inf, otherwise the logarithm's limits
         return select(x < inf, select(x > zero, y, select(x == zero, -inf, nan)), x)
 
     @k.jit
@@ -179,7 +182,7 @@ def logarithms(k: SimpleNamespace) -> dict[str, Callable]:
         return ends(x, e * hi + (f - (bend(f) - e * lo)))
 
     @k.jit
-    def log1p(x):  # 1 + x = u + c exactly, c moves into f
+    def log1p(x):  # 1 + x = u + c exactly; c is added to f
         u, b = one + x, (one + x) - one
         c = (one - (u - b)) + (x - b)
         i = bits(u)
@@ -203,8 +206,8 @@ def logarithms(k: SimpleNamespace) -> dict[str, Callable]:
 
 
 def quadrants() -> list[tuple[np.float64, np.float64, np.float64]]:
-    """2^(25 j) 2/pi modulo 4, j = 0..4, as three float64: two of 29 bits, whose products with 24 are exact, and the
-    rest.
+    """2^(25 j) 2/pi modulo 4, j = 0..4, each as three float64: two with 29 bits, whose products with 24-bit numbers are
+    exact, and the rest.
 
     Exact integer arithmetic; pi to 400 bits by Machin's formula.
     """
@@ -223,7 +226,7 @@ def quadrants() -> list[tuple[np.float64, np.float64, np.float64]]:
         return (np.float64(hi / (1 << 27)), np.float64(mid / (1 << 56)), np.float64(lo / (1 << width)))
 
     pi = 4 * (4 * arctan_of_inverse(5) - arctan_of_inverse(239))
-    ratio = (2 << 2 * width) // pi  # 2/pi, `width` bits behind the point
+    ratio = (2 << 2 * width) // pi  # 2/pi with `width` bits after the point
     return [parts((ratio << 25 * j) % (4 << width)) for j in range(5)]
 
 
@@ -294,7 +297,7 @@ def circular(k: SimpleNamespace, k64: SimpleNamespace) -> dict[str, Callable]:
 
 
 def near_circle(k: SimpleNamespace) -> dict[str, Callable]:
-    """sin and cos of a float64 up to NEAR: x = n pi/2 + y + e, where e is what y has lost; 1.1 ulp."""
+    """sin and cos of a float64 up to NEAR: x = n pi/2 + y + e, where e is the rounding error of y; 1.1 ulp."""
     select, bits, unbits, magic = k.select, k.bits, k.unbits, k.magic
     zero, one, half, two, sign, i64 = k.real(0), k.real(1), k.real(0.5), np.int64(2), np.int64(62), np.int64
     p1, p2, p3 = map(k.real, (1.5707963267341256, 6.077100506303966e-11, 2.0222662487959506e-21))
@@ -339,8 +342,9 @@ def near_circle(k: SimpleNamespace) -> dict[str, Callable]:
 
 
 def bells(k: SimpleNamespace, own: dict[str, Callable], wide: dict[str, Callable]) -> dict[str, Callable]:
-    """erf, erfc and pow of float32; the last two pass through float64, which costs lanes and saves compensated
-    arithmetic."""
+    """erf, erfc and pow of float32; the last two are computed in float64, which halves the lanes and saves compensated
+    arithmetic.
+    """
     select, signed, exp, exp64, log64 = k.select, k.signed, own["exp"], wide["exp"], wide["log"]
     near, far, tail = horner(ERF_NEAR32, k.real), horner(ERF_FAR32, k.real), horner(ERFC64, np.float64)
     zero, one, four, inf, nan = k.real(0), k.real(1), k.real(4), k.inf, k.nan
@@ -362,7 +366,7 @@ def bells(k: SimpleNamespace, own: dict[str, Callable], wide: dict[str, Callable
         return f32(select(d < zero64, two64 - y, y))
 
     @backend().inlined
-    def pow(x, y):  # |x|^y, then what C says of signs, zeros, ones and infinities
+    def pow(x, y):  # |x|^y, then C's rules for signs, zeros, ones and infinities
         a = abs(x)
         r = f32(exp64(f64(y) * log64(f64(a))))
         whole, pair = np.trunc(y), np.trunc(y * half)
@@ -374,7 +378,7 @@ def bells(k: SimpleNamespace, own: dict[str, Callable], wide: dict[str, Callable
 
 
 def plain(k: SimpleNamespace) -> dict[str, Callable]:
-    """What takes an instruction or two. nan passes through maximum and minimum, not through fmax and fmin."""
+    """Functions of one or two instructions. nan passes through maximum and minimum, not through fmax and fmin."""
     select, bits, signed, zero, one, inf = k.select, k.bits, k.signed, k.real(0), k.real(1), k.inf
     functions = {
         "where": lambda c, x, y: select(c, x, y),
@@ -406,7 +410,7 @@ def bfloats() -> dict[str, Callable]:
     half, quiet, shift, one = i32(0x7FFF), i32(0x40), i32(16), i32(1)
 
     @k.jit
-    def to_bfloat(x):  # of two as near the even one
+    def to_bfloat(x):  # ties to even
         b = bits(x)
         upper = i32(b >> shift)
         return np.int16(select(x != x, i32(upper | quiet), i32(i32(b + i32(half + i32(upper & one))) >> shift)))
@@ -446,9 +450,10 @@ def world(real: str) -> dict[str, Callable]:
 
 
 def inverse_of_erf(k: SimpleNamespace, log64: Callable) -> Callable:
-    """erfinv of float32 in float64: x p(w), w = -log(1 - x^2). The result is the float32 next to the exact value but
-    for 1 number in 10,000. After M. Giles, "Approximating the erfinv function" (2010), with polynomials of higher
-    degree."""
+    """erfinv of float32 in float64: x p(w), w = -log(1 - x^2). The result is the float32 nearest to the exact value,
+    except for 1 number in 10,000. After M. Giles, "Approximating the erfinv function" (2010), with polynomials of
+    higher degree.
+    """
     near, far = horner(ERFINV_NEAR64, np.float64), horner(ERFINV_FAR64, np.float64)
     select, signed, inf, nan, one = k.select, k.signed, k.inf, k.nan, k.real(1)
     f32, f64, one64, zero64, least = np.float32, np.float64, np.float64(1), np.float64(0), np.float64(5.5)
@@ -466,8 +471,8 @@ def inverse_of_erf(k: SimpleNamespace, log64: Callable) -> Callable:
     return erfinv
 
 
-STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156)  # of 1 / z^k
-STIRLING_LEAST = 8  # from which the series has 14 digits
+STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156)  # coefficients of 1 / z^k
+STIRLING_LEAST = 8  # limit from which the series has 14 digits
 
 
 def log_gamma(k: SimpleNamespace, log64: Callable) -> Callable:
@@ -500,8 +505,9 @@ def log_gamma(k: SimpleNamespace, log64: Callable) -> Callable:
 
 
 def hypotenuse(k: SimpleNamespace) -> Callable:
-    """sqrt(x^2 + y^2) of float32 in double precision, as the C library has it: no square overflows; inf where one is
-    infinite, even beside nan."""
+    """sqrt(x^2 + y^2) of float32 in double precision, like the C library: no square overflows; inf if one is infinite,
+    even beside nan.
+    """
     select, inf, f32, f64 = k.select, k.inf, np.float32, np.float64
 
     @k.jit

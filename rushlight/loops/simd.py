@@ -277,8 +277,9 @@ def weights(k: SimpleNamespace) -> dict[str, Any]:
 
     @k.intrinsic
     def weight(typing, v):
-        """2^n exp(r), n = round(v / ln 2), as loops/scalar_math.py has it, n by a shift of the bits of v / ln 2 + 1.5
-        2^23."""
+        """2^n exp(r), n = round(v / ln 2), as in loops/scalar_math.py; n is computed by shifting the bits of v / ln 2 +
+        1.5 2^23.
+        """
 
         def generate(context, builder, signature, args):
             one = lambda x: ir.Constant(k.vector, [float(np.float32(x))] * k.lanes)
@@ -361,7 +362,8 @@ def parts(k: SimpleNamespace) -> dict[str, Any]:
         def generate(context, builder, signature, args):
             array, i, v, n = args
             places = lambda numbers: ir.Constant(ir.VectorType(ir.IntType(32), k.lanes), numbers)
-            for half in (0, k.lanes // 2):  # each number of half a register twice, and every other one is written
+            # each number of half a register is duplicated, and every other one is written
+            for half in (0, k.lanes // 2):
                 twice = places([half + c // 2 for c in range(k.lanes)])
                 known = builder.shuffle_vector(mask := first(builder, n), mask, twice)
                 evens = ir.Constant(ir.VectorType(ir.IntType(1), k.lanes), [c % 2 == 0 for c in range(k.lanes)])

@@ -1,7 +1,9 @@
-"""A loop that is compiled once NumPy, doing its work, has taken as long as compiling will, or for a compiled program.
+"""A loop that is compiled once NumPy, doing its work, has taken as long as compiling will take, or at once for a
+compiled program.
 
-Only for loops that give NumPy's results to the last bit, so that nobody can tell from the numbers which has run: `text`
-is compiled with every operation rounded by itself."""
+Only for loops that give NumPy's results to the last bit, so that the numbers do not show which of them has run: `text`
+is compiled with every operation rounded separately.
+"""
 
 from __future__ import annotations
 
@@ -17,17 +19,18 @@ from rushlight.base.faster import NotReady, falls_back
 from rushlight.loops import budget
 from rushlight.loops.budget import CALL, ELEMENT
 
-LEAST = 0.1  # seconds before which the price of compiling is not looked up
-LEAST_LOADED = 0.01  # the same once Numba has been loaded, for another loop
-MUCH = 1 << 14  # numbers from which a compiled program does not wait
+LEAST = 0.1  # seconds of work before the price of compiling is looked up
+LEAST_LOADED = 0.01  # the same if Numba is already loaded for another loop
+MUCH = 1 << 14  # elements from which a compiled program does not wait
 # in the first run of a compiled program
 at_once: ContextVar[bool] = ContextVar("at_once", default=False)
 
 
 class Loop:
-    """`function`: the compiled loop, None until it was paid for, and while loops are not allowed.
+    """`function`: the compiled loop; None until it has paid for itself, and while loops are not allowed.
 
-    `write`: gives the text, empty if there can be none; `example`: makes arguments for a first call."""
+    `write`: returns the text, empty if there can be none; `example`: makes arguments for a first call.
+    """
 
     __slots__ = ("built", "calls", "example", "known", "owed", "price", "write")
 
@@ -41,8 +44,9 @@ class Loop:
         return self.built if budget.allowed else None
 
     def pay(self, elements: int) -> None:
-        """Note that NumPy has done the work, in `calls` calls; compile the loop when that has cost enough, or
-        `at_once`."""
+        """Record that NumPy has done the work, in `calls` calls; compile the loop when the work has cost enough, or
+        `at_once`.
+        """
         if not budget.allowed:
             return
         self.owed += self.calls * (CALL + ELEMENT * elements)
@@ -54,11 +58,11 @@ class Loop:
                 self.ask()
 
     def may_ask(self) -> bool:
-        """Whether the price of compiling is not known yet and soon found out."""
+        """True if the price of compiling is unknown and quick to determine."""
         return not self.known and self.price < inf and "numba" in modules
 
     def ask(self) -> None:
-        """Find out what compiling costs; for good if it cannot be done."""
+        """Determine the price of compiling; infinite if the loop cannot be compiled."""
         from rushlight.loops.cache import price
 
         text = self.write()
@@ -66,7 +70,7 @@ class Loop:
 
     @falls_back
     def build(self) -> None:
-        """Compile, or read what was compiled. Should Numba fail, NumPy goes on, with a warning."""
+        """Compile the loop, or read its machine code. If Numba fails, NumPy continues, with a warning."""
         from rushlight.loops.cache import compiled
 
         text, self.price = self.write(), inf

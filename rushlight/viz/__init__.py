@@ -1,4 +1,4 @@
-"""Seeing the graph: as text in the terminal, in Graphviz's language, as a picture, and backward step by step."""
+"""Views of the graph: text in the terminal, Graphviz's language, a picture, and backward step by step."""
 
 from rushlight.viz.drawing import Drawing, graph
 from rushlight.viz.graph import Box, Graph

@@ -9,7 +9,7 @@ import numpy as np
 
 MAX_SHOWN = 16  # arrays of up to this many numbers are shown in full
 ROWS, COLUMNS = 6, 16  # cells of the picture of a larger one
-LEVELS = 26  # shades of one sign
+LEVELS = 26  # shades for each sign
 
 
 def describe(array: Any) -> dict[str, Any]:
@@ -64,8 +64,7 @@ def letter(level: int) -> str:
 
 
 def rounded(value: Any) -> str:
-    """A number, or nested lists of them, to four digits; one after the point of thousands that are not whole:
-    1317.5."""
+    """A number, or nested lists of them, to four digits; fractions above 1000 keep one decimal: 1317.5."""
     if isinstance(value, list):
         return f"[{', '.join(map(rounded, value))}]"
     if isinstance(value, (bool, int)):

@@ -24,7 +24,7 @@ class Arrival:
     """A gradient that arrives along an edge: as the rule returned it, summed to the target's shape (`part`), and the
     target's total before and after it (`before` is None for the first)."""
 
-    slot: int  # which edge of the node
+    slot: int  # the index of the node's edge
     target: Node
     gives: Any
     part: Any
@@ -45,8 +45,8 @@ class Step:
 def record(output: Tensor, gradient: Tensor | None = None) -> list[Step]:
     """The steps of `output.backward(gradient)`, in the engine's order. Nothing is freed, no `.grad` changes.
 
-    Hooks on tensors run, since they change gradients; hooks that wait for a leaf's `.grad` do not. Raises the errors of
-    backward: for a graph that was freed, and for an output of several elements without `gradient`.
+    Hooks on tensors run, since they change gradients; hooks that run after a leaf's `.grad` is set do not. Raises
+    backward's errors: for a graph that was freed, and for an output of several elements without `gradient`.
     """
     seeds, _ = seed((output,), gradient, False)
     leaves = {node for node in reachable(seeds) if node.leaf}
@@ -90,14 +90,14 @@ def accumulated(node: Any, g: np.ndarray) -> tuple[Any, Any]:
     """`.grad` of a leaf before and after `g` arrives."""
     leaf = node.tensor()
     g = np.asarray(g)
-    if leaf is not None:  # None: the leaf has been freed
+    if leaf is not None:  # None: the leaf was freed
         g = g.astype(leaf._array.dtype)
     before = None if leaf is None or leaf._grad is None else leaf._grad._array.copy()
     return before, (g if before is None else before + g)
 
 
 def frozen(g: Any) -> Any:
-    """A copy that later steps cannot change; of a node with several outputs, of each."""
+    """A copy that later steps cannot change; for a node with several outputs, a copy of each."""
     return {i: np.array(part) for i, part in g.items()} if isinstance(g, Parts) else np.array(g)
 
 
@@ -155,8 +155,9 @@ def inputs_of(node: Node, known: dict[Node, np.ndarray]) -> dict[str, np.ndarray
 
 
 def computed(node: Node, known: dict[Node, np.ndarray]) -> np.ndarray | None:
-    """The output of an op, computed from its inputs and settings; None if one is unknown or memory was written
-    since."""
+    """The output of an op, computed from its inputs and settings; None if one of them is unknown or the memory was
+    written since.
+    """
     op = node.op
     if op is None or "outputs" in op.options or clock.last_write > node.seq:
         return None
@@ -168,8 +169,9 @@ def computed(node: Node, known: dict[Node, np.ndarray]) -> np.ndarray | None:
 
 
 def settings_of(node: Node) -> list[Any] | None:
-    """The op's settings in order, as its rules saved them; of a sum or mean to a single number, the settings for all
-    dimensions. None if a setting is unknown."""
+    """The op's settings in order, from the values saved for its rules; for a sum or mean to a single number, the
+    settings for all dimensions. None if a setting is unknown.
+    """
     op = node.op
     assert op is not None
     saved = dict(zip(op.saves, node.saved or ()))

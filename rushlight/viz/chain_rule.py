@@ -24,15 +24,15 @@ from rushlight.viz.graph_formulas import MAX_SYMBOLS, Symbols, is_partial, produ
 from rushlight.viz.node_names import names_of, tensors_in, users_variables, written_names
 from rushlight.viz.op_sentences import Use, backward_sentence
 
-MAX_PATHS = 64  # paths listed one by one
+MAX_PATHS = 64  # most paths that are listed individually
 
 
 @dataclass(frozen=True)
 class Factor:
     """A factor of a path: d `result` / d `operand`; ∂ if the result has several inputs (`partial`).
 
-    `formula`: in the names of the steps. `full`: in leaves, with numbers for constants; None if there is no plain
-    formula, as for a matrix product. `value`: for an elementwise op. `words`: the rule as a sentence.
+    `formula`: in the names of the steps. `full`: in the names of the leaves, with numbers for constants; None if there
+    is no plain formula, as for a matrix product. `value`: for an elementwise op. `words`: the rule as a sentence.
     """
 
     result: str
@@ -62,7 +62,9 @@ class Path:
     share: np.ndarray
 
     def formula(self, full: bool = True) -> Any:
-        """The product of the factors, in leaves or in the names of the steps; None if a factor has no plain formula."""
+        """The product of the factors, in the names of the leaves or of the steps; None if a factor has no plain
+        formula.
+        """
         parts = [f.full if full else f.formula for f in self.factors]
         return None if any(f.full is None for f in self.factors) else product(parts)
 
@@ -75,7 +77,7 @@ class Explanation:
 
     `steps`: (name, formula, value) of the forward pass; `factors`; `paths` (empty if there are more than 64; `count` is
     their number); `formula`: the derivative, in leaves if it is not too large, else in the names of the steps; `value`:
-    what backward computes; `values`: what the names in the formulas hold; `constants`: sentences on the letters of
+    the result of backward; `values`: the values of the names in the formulas; `constants`: sentences on the letters of
     constants. Printed as text, shown in a notebook as a page; `latex` is the derivative.
     """
 
@@ -97,7 +99,7 @@ class Explanation:
         self.formula = self.summed(full=True)
 
     def summed(self, full: bool) -> Any:
-        """The sum over paths, in leaves; in the names of the steps if that is too large."""
+        """The sum over paths, in the names of the leaves; in the names of the steps if that is too large."""
         terms = [path.formula(full) for path in self.paths]
         if not terms or any(term is None for term in terms):
             return None
@@ -173,10 +175,11 @@ def explain(output: Tensor, wrt: Tensor, params: Params = None) -> Explanation:
 
     Steps get the names of your variables (or of `params`: a dict or a module), else letters. `output` has one element;
     `wrt` may have any shape, and may be a leaf or an intermediate tensor. If all steps are elementwise, the derivative
-    is a formula, for the branches taken here; otherwise each path lists its rules, with its computed share. No side
-    effects: `.grad` and the graph are unchanged. The graph does not keep an added constant; the shortest decimal that
-    gives the result is shown. Raises `ValueError` if nothing was recorded for `output`, `TypeError` if `wrt` is not a
-    tensor, `RuntimeError` for an output of several elements, if `wrt` was not used, and for a graph that was freed.
+    is a formula, for the branches that were taken; otherwise each path lists its rules, with its computed share. No
+    side effects: `.grad` and the graph are unchanged. The graph does not keep an added constant; the shortest decimal
+    that gives the result is shown. Raises `ValueError` if nothing was recorded for `output`, `TypeError` if `wrt` is
+    not a tensor, `RuntimeError` for an output of several elements, if `wrt` was not used, and for a graph that was
+    freed.
 
     >>> import rushlight as torch
     >>> x = torch.tensor(1.2, requires_grad=True)
@@ -217,7 +220,7 @@ def explain(output: Tensor, wrt: Tensor, params: Params = None) -> Explanation:
 
 
 def check_explained(output: Tensor, wrt: Any, order: list[Node]) -> None:
-    """The errors of `explain` for arguments that it does not take."""
+    """The errors of `explain` for invalid arguments."""
     if not isinstance(wrt, Tensor):
         raise TypeError(
             message(
@@ -348,7 +351,7 @@ class Chain:
 
 
 def table(rows: list[list[str]]) -> Iterator[str]:
-    """Rows with their columns below each other."""
+    """Rows with aligned columns."""
     widths = [max(map(len, column)) for column in zip(*rows)]
     for row in rows:
         yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip()

@@ -20,7 +20,8 @@ from rushlight.viz.graph import check_kept, check_recorded
 @dataclass(frozen=True)
 class Part:
     """The gradient from a use of the tensor. `user`: the op; `slot`: the input's number; `share`: the gradient;
-    `made_at`: the op's statement."""
+    `made_at`: the statement of the op.
+    """
 
     user: Node
     slot: int
@@ -112,7 +113,7 @@ def contributions(w: Tensor, of: Tensor | None = None, gradient: Tensor | None =
 
 
 def the_loss(w: Tensor) -> Tensor:
-    """Of the tensors of one element in the user's variables, the last computed that depends on `w`."""
+    """The last computed tensor with one element among the user's variables that depends on `w`."""
     found = {
         t._node: t for _, t in held_tensors() if t._array.size == 1 and t._node is not None and t._node is not w._node
     }

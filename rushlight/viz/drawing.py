@@ -20,15 +20,15 @@ class Drawing(Graph):
     """
 
     def dot(self, collapse: bool | int | None = None) -> str:
-        """In Graphviz's language, the boxes of a module framed."""
+        """The graph in Graphviz's language, with frames around modules."""
         return dot_text(grouped(self, collapse))
 
     def svg(self, engine: str | None = None, collapse: bool | int | None = None) -> Svg:
-        """A picture as text."""
+        """The picture as SVG text."""
         return picture(self, engine, collapse)
 
     def png(self, path: str | os.PathLike[str], collapse: bool | int | None = None) -> None:
-        """A picture in a file."""
+        """Write the picture to a PNG file."""
         save(self, path, collapse)
 
     def __str__(self) -> str:

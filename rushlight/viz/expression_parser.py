@@ -1,4 +1,6 @@
-"""Formulas typed by people, such as "x**3 + sin(x)", as functions of tensors: read with `ast`, never evaluated."""
+"""Formulas as text, such as "x**3 + sin(x)", turned into functions of tensors: parsed with `ast`, never evaluated as
+Python.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,7 @@ from rushlight.base.dtypes import float64
 from rushlight.core.tensor import Tensor
 from rushlight.creation.factories import full
 
-MAX_LETTERS, MAX_DEPTH = 500, 200  # of a formula; depth: nesting of brackets and operators
+MAX_LETTERS, MAX_DEPTH = 500, 200  # most characters of a formula; most nested brackets and operators
 OPERATORS: dict[type, Callable] = {
     ast.Add: add,
     ast.Sub: sub,
@@ -94,7 +96,7 @@ def read(text: str) -> Callable[[Tensor], Tensor]:
 
     def function(x: Tensor) -> Tensor:
         x = x.to(float64)
-        return made(x) + 0 * x  # gives a constant x's shape
+        return made(x) + 0 * x  # gives a constant the shape of x
 
     return function
 

@@ -38,7 +38,7 @@ class Box:
     notes: list[str] = field(default_factory=list)
     made_at: str = ""
     seq: int = 0  # the tick at which the node was made; 0 for a leaf
-    variable: str = ""  # your variable that holds the result, if the graph was asked for it
+    variable: str = ""  # the user's variable that holds the result, if the caller asked for names
 
     @property
     def numel(self) -> int:
@@ -73,7 +73,7 @@ def variables() -> dict[Any, str]:
 
 
 def graph(output: Any, params: Params = None) -> Graph:
-    """The backward graph of the tensor `output`: each node once, in the order a walk from there meets them."""
+    """The backward graph of the tensor `output`: each node once, in the order of a walk from the output."""
     check_recorded(output)
     names = {id(tensor): name for name, tensor in pairs(params)}
     known, held = forward_values(output), variables()
@@ -114,7 +114,7 @@ def check_recorded(output: Any) -> None:
 
 
 def check_kept(name: str, nodes: Iterable[Any]) -> None:
-    """RuntimeError of the function `name` if an earlier backward() has freed what one of the nodes saved."""
+    """RuntimeError of the function `name` if an earlier backward() has freed the values saved by a node."""
     if any(node.saved is None for node in nodes if not node.leaf):
         raise runtime_error(
             f"{name}: an earlier backward() has freed the numbers of this graph (Trying to backward through the "

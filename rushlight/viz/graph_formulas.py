@@ -17,13 +17,14 @@ from rushlight.core.worlds import ARRAYS
 from rushlight.introspect.formulas import Formula, formula
 from rushlight.ops.math.elementwise import add, mul, pow, sub, where
 
-MAX_SYMBOLS = 200  # symbols and operators in a formula; a larger subexpression gets a name of its own
-LETTERS = "abchkpqrstuvw"  # names of unnamed results; d, e, f, g, i have other meanings
+MAX_SYMBOLS = 200  # most symbols and operators in a formula; a larger subexpression gets a name
+LETTERS = "abchkpqrstuvw"  # names for unnamed results; d, e, f, g, i have other meanings
 
 
 class Symbols:
     """Formulas of nodes. `order`: the nodes, newest first. `values`: {node: result}, where known. `known`: {name:
-    value} of the names in formulas. `reserved`: names that the user's program has for other things."""
+    value} of the names in formulas. `reserved`: names that the user's program uses for other values.
+    """
 
     def __init__(
         self,
@@ -53,7 +54,9 @@ class Symbols:
         return Formula("name", self.names[node])
 
     def in_leaves(self, node: Node) -> Formula:
-        """The node's result as a formula of leaves; its name if that is too large or contains an unknown constant."""
+        """The node's result as a formula of leaves; its name if the formula is too large or contains an unknown
+        constant.
+        """
         made = None if node.leaf else self.forward(node, self.full)
         vague = any(edge in self.vague for edge in node.edges)
         if isinstance(made, Formula) and size(made) <= MAX_SYMBOLS and not (vague and node in self.values):
@@ -76,7 +79,7 @@ class Symbols:
         return self.applied(op.forward, given)
 
     def step(self, node: Node) -> str:
-        """The op as text, in the names of its inputs; "constant" for a number that is not kept."""
+        """The op as text, in the names of its inputs; "constant" for a number that was not saved."""
         made = self.forward(node, {})
         if made is not None:
             return str(made)
@@ -87,7 +90,7 @@ class Symbols:
         return f"{node.op.called if node.op is not None else node.name()}({', '.join(n for n in inputs if n != 'constant')})"  # noqa: E501
 
     def local(self, node: Node, slot: int, inputs: dict[Node, Formula], out: Formula) -> Any:
-        """d result / d input number `slot` of an elementwise op: its rule with g = 1. None if it has no formula."""
+        """d result / d input number `slot` for an elementwise op: its rule with g = 1. None if it has no formula."""
         op = node.op
         if op is None or not op.elementwise or isinstance(node, Output):
             return None
@@ -185,13 +188,13 @@ class Symbols:
         ]
 
 
-# Functions of rules, besides elementwise ones, that users call with the same arguments.
+# Functions in rules, besides elementwise ones, that users call with the same arguments.
 READABLE = {"sum", "mean", "cumsum", "flip", "permute", "transpose", "reshape", "unsqueeze"}
 READABLE |= {"tril", "triu", "mv", "zeros_like", "stack"}
 
 
 def readable(value: Any, known: set[str]) -> bool:
-    """Whether a formula holds names of `known` alone and calls functions that users know."""
+    """True if a formula contains only names in `known` and only functions that users can call."""
     if isinstance(value, (tuple, list)):
         return all(readable(part, known) for part in value)
     if isinstance(value, dict):
@@ -255,7 +258,7 @@ def recovered(node: Node, name: str, values: dict[Node, np.ndarray]) -> Any:
 
 
 def is_partial(node: Node) -> bool:
-    """Whether a derivative of the step by one input holds others fixed: of `a * x` and `x * x`."""
+    """True if a derivative of the step by one input holds other inputs fixed: for `a * x` and `x * x`."""
     return sum(edge is not None for edge in node.edges) > 1
 
 
@@ -273,7 +276,7 @@ COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
 
 
 def simple(value: Any, truth: Callable[[Formula], bool | None]) -> Any:
-    """The formula without factors 1 and terms 0, and with each choice replaced by the branch that is taken."""
+    """The formula without factors 1 and terms 0, and with each conditional replaced by the branch that was taken."""
     if isinstance(value, (tuple, list)):
         return type(value)([simple(part, truth) for part in value])
     if not isinstance(value, Formula):
@@ -319,7 +322,7 @@ def negated(value: Any) -> Any:
 
 
 def same(value: Any, what: int) -> bool:
-    """Whether `value` is the number `what`, and neither a formula nor a bool."""
+    """True if `value` is the number `what`, and neither a formula nor a bool."""
     return not isinstance(value, (Formula, bool)) and isinstance(value, (int, float)) and value == what
 
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 GAP, ROW = 28.0, 44.0  # between boxes side by side, and between layers
-# sweeps over the layers, and points visited by them: a tangled graph gets fewer sweeps
+# most sweeps over the layers, and points visited by them: a tangled graph gets fewer sweeps
 MAX_SWEEPS, MAX_VISITED_POINTS = 12, 40_000
-POINTS = 10_000  # where long edges pass layers
+POINTS = 10_000  # most points for long edges
 
 
 @dataclass
@@ -42,7 +42,7 @@ def layout(sizes: list[tuple[float, float]], inputs: list[list[int]]) -> tuple[l
 
 
 def framed(points: list[Point], margin: float) -> tuple[float, float]:
-    """Move the points into a picture with such a margin; its width and height."""
+    """Move the points so that the picture has this margin; returns its width and height."""
     left = min(p.x - p.width / 2 for p in points) - margin
     for p in points:
         p.x, p.y = p.x - left, p.y + margin
@@ -94,7 +94,7 @@ def route(points: list[Point], start: int, end: int) -> list[int]:
 
 
 def ordered(points: list[Point]) -> list[list[int]]:
-    """The layers, each in an order with few crossings: the best of some sweeps down and up."""
+    """The layers, each ordered for few crossings: the best result of several sweeps down and up."""
     rows: list[list[int]] = [[] for _ in range(1 + max(p.layer for p in points))]
     for i in first_visits(points):
         rows[points[i].layer].append(i)
@@ -141,7 +141,7 @@ def sort_by_neighbours(points: list[Point], row: list[int], place: dict[int, int
 
 
 def crossings(points: list[Point], rows: list[list[int]]) -> int:
-    """Pairs of edges between neighbouring layers that cross."""
+    """The number of crossings of edges between neighbouring layers."""
     total = 0
     for upper, lower in zip(rows, rows[1:]):
         place = {i: k for k, i in enumerate(lower)}
@@ -169,7 +169,7 @@ def inversions(values: list[int]) -> int:
 
 
 def place_x(points: list[Point], rows: list[list[int]]) -> None:
-    """Pack each layer, then draw each point to its neighbours, layer by layer, down and up."""
+    """Pack each layer, then move each point towards its neighbours, layer by layer, down and up."""
     for row in rows:
         settle(points, row, [0.0] * len(row))
     for sweep in range(2 * sweeps(points)):
@@ -179,17 +179,17 @@ def place_x(points: list[Point], rows: list[list[int]]) -> None:
 
 
 def wanted(points: list[Point], i: int, down: bool) -> float:
-    """The mean x of the neighbours in the layer that was swept before; if there are none, of those in the next
-    layer."""
+    """The mean x of the neighbours in the previously swept layer; without any, the mean in the next layer."""
     p = points[i]
     near = (p.up or p.down) if down else (p.down or p.up)
     return sum(points[j].x for j in near) / len(near) if near else p.x
 
 
 def settle(points: list[Point], row: list[int], goals: list[float]) -> None:
-    """Set x in a layer as near to the goals as order and gaps allow: least squares, by pooling neighbours.
+    """Set x in a layer as close to the goals as order and gaps allow: least squares, by pooling neighbours.
 
-    Less its offset in the packed row, each x must not fall below the one before: isotonic regression."""
+    After subtracting its offset in the packed row, each x must not be below the one before: isotonic regression.
+    """
     offsets, at = [], 0.0
     for before, i in zip([None, *row], row):
         if before is not None:

@@ -1,5 +1,6 @@
-"""Which module made a node of the graph. A graph holds ops alone, so the calls of modules are recorded while the model
-runs."""
+"""The module that made each node of the graph. A graph contains only ops, so the calls of modules are recorded while
+the model runs.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ from rushlight.nn.module import Module
 
 @dataclass(frozen=True)
 class Call:
-    """A call of a module: the nodes with first < seq < last were made by it."""
+    """A call of a module: it made the nodes with first < seq < last."""
 
     path: str  # "encoder.0"; "" for the model itself
     kind: str  # the class, "Dropout"
@@ -24,7 +25,7 @@ class Call:
     last: int
 
 
-CALLS: WeakKeyDictionary[Module, list[Call]] = WeakKeyDictionary()  # of the last recorded block
+CALLS: WeakKeyDictionary[Module, list[Call]] = WeakKeyDictionary()  # the calls of the last recorded block
 
 
 @contextmanager

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from rushlight.viz.graph import Box, Graph
 
-MAX_BOXES = 40  # boxes that can be read at a glance
+MAX_BOXES = 40  # most boxes for an overview
 
 
 def collapsed(found: Graph, depth: int | None = None) -> Graph:
-    """The graph with the boxes of each module as one, `depth` names deep ("layer1.0" is 2 deep).
+    """The graph with one box for each module, `depth` names deep ("layer1.0" is 2 deep).
 
     `depth` None: the largest depth with at most 40 boxes, or 1. Modules are found by the names of their parameters. An
     op without parameters belongs to the innermost module that holds both the last op with parameters before it and the
@@ -39,7 +39,7 @@ def modules_of(found: Graph) -> list[tuple[str, ...]]:
     after: tuple[str, ...] = ()
     for i in reversed(order):
         after = own[i] or after
-        if own[i] is None:  # at the ends of the network one side is () and the op no module's
+        if own[i] is None:  # at the ends of the network, one side is () and the op belongs to no module
             homes[i] = common({before[i], after})
     return homes
 
@@ -71,7 +71,7 @@ def downward(inputs: list[list[int]]) -> list[int]:
         for j in targets:
             waiting[j] += 1
     order = [i for i, count in enumerate(waiting) if not count]
-    for i in order:  # `order` grows while it is read
+    for i in order:  # the list `order` grows in the loop
         for j in inputs[i]:
             waiting[j] -= 1
             if not waiting[j]:
@@ -94,11 +94,11 @@ def folded(found: Graph, homes: list[tuple[str, ...]], depth: int) -> Graph:
 
 
 def entered_twice(found: Graph, members: list[int]) -> bool:
-    """Whether a path leads out of these boxes and back into them."""
+    """True if a path leads out of these boxes and back into them."""
     inside = set(members)
     todo = [j for i in members for j in found.inputs[i] if j not in inside]
     seen = set(todo)
-    for i in todo:  # `todo` grows while it is read
+    for i in todo:  # the list `todo` grows in the loop
         for j in found.inputs[i]:
             if j in inside:
                 return True

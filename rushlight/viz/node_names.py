@@ -24,7 +24,7 @@ from rushlight.viz.graph_formulas import letters
 from rushlight.viz.module_calls import Call, call_of
 from rushlight.viz.op_sentences import MOVES, MOVES_TOO
 
-NAMESPACES = ("functional", "nn", "linalg", "special", "fft")  # as in F = nn.functional
+NAMESPACES = ("functional", "nn", "linalg", "special", "fft")  # module aliases, as in F = nn.functional
 LOOPS = (ast.For, ast.While, ast.ListComp, ast.GeneratorExp, ast.SetComp, ast.DictComp)
 Place = tuple[int, int]  # line, column
 Span = tuple[int, int, int, int]  # first line, last line, first column, end column
@@ -34,22 +34,22 @@ MAX_PARSED_FILES = 16
 
 
 class Statements(ast.NodeVisitor):
-    """The expressions of a file by their place, and the targets of its assignments."""
+    """The expressions of a file by their position, and the targets of its assignments."""
 
     def __init__(self, text: str):
         self.expressions: dict[Span, ast.AST] = {}
         self.targets: dict[Span, list[str]] = {}
-        self.writes: dict[Span, tuple[str, str]] = {}  # of `h[0] = 1`: ("h[0]", "1")
-        self.bound: dict[str, list[Place]] = {}  # where a name gets a value
+        self.writes: dict[Span, tuple[str, str]] = {}  # for `h[0] = 1`: ("h[0]", "1")
+        self.bound: dict[str, list[Place]] = {}  # name -> the positions of its assignments
         self.assigned: dict[int, Place] = {}  # {id of a target: the end of its statement}
-        self.loops: list[tuple[Place, Place]] = []  # where each begins and ends
+        self.loops: list[tuple[Place, Place]] = []  # start and end of each loop
         self.functions: list[tuple[Place, Place]] = []
         self.modules = {"self"}  # names of imported modules; they hold no tensor
         try:
             todo: list[ast.AST] = [ast.parse(text)]
         except (SyntaxError, ValueError, RecursionError):
             todo = []  # a notebook cell with a magic command, or a file in another language
-        for node in todo:  # `todo` grows while it is read
+        for node in todo:  # the list `todo` grows in the loop
             todo.extend(ast.iter_child_nodes(node))
             if isinstance(node, (ast.Call, ast.BinOp, ast.UnaryOp, ast.Subscript)):
                 self.expressions[span_of(node)] = node
@@ -94,8 +94,9 @@ class Statements(ast.NodeVisitor):
                     self.bound.setdefault(arg.arg, []).append((arg.lineno, arg.col_offset))
 
     def binding(self, name: str, use: Place) -> tuple[Place, bool] | None:
-        """(the place of the last assignment to `name` before `use`, whether a loop or a call assigns again); None for a
-        name without an assignment in the function."""
+        """(the position of the last assignment to `name` before `use`, whether a loop or a call assigns again); None
+        for a name that the function does not assign.
+        """
         whole = ((0, 0), (sys.maxsize, 0))
         around = [f for f in self.functions if f[0] <= use <= f[1]]
         first, last = max(around, default=whole)
@@ -145,7 +146,7 @@ class Places:
         self.spans: dict[Any, list[Any]] = {}
 
     def find(self, node: Node) -> tuple[Statements, Span] | None:
-        """The parsed file and the place in it; None before Python 3.11, which has no columns."""
+        """The parsed file and the position in it; None before Python 3.11, which has no columns."""
         if node.where is None or node.leaf:
             return None
         code, lasti = node.where
@@ -167,24 +168,24 @@ class Places:
         return [] if found is None else found[0].targets.get(found[1], [])
 
     def argument(self, node: Node, slot: int) -> str:
-        """The variable that was given as input number `slot`; "" for another expression."""
+        """The variable passed as input number `slot`; "" for another expression."""
         made = self.given(node, slot)
         return "" if made is None else name_in(made)
 
     def written(self, node: Node, slot: int) -> str:
-        """The short expression that was given as input number `slot`: `mask == 0`."""
+        """The short expression passed as input number `slot`: `mask == 0`."""
         made = self.given(node, slot)
         text = "" if made is None or isinstance(made, ast.Starred) else ast.unparse(made)
         return text if len(text) <= MAX_EXPRESSION_LETTERS else ""
 
     def given(self, node: Node, slot: int) -> ast.AST | None:
-        """The expression that was given as input number `slot`; None if it is not known."""
+        """The expression passed as input number `slot`; None if it is unknown."""
         found = self.find(node)
         made = None if found is None else found[0].expressions.get(found[1])
         if isinstance(made, ast.BinOp):
             given = [made.left, made.right]
             numbers = [side for side in given if is_number(side)]
-            if len(numbers) == 1:  # 3 * a is a.__rmul__(3): the slots say nothing of the order
+            if len(numbers) == 1:  # 3 * a is a.__rmul__(3): the slots do not show the order
                 (other,) = [side for side in given if side is not numbers[0]]
                 return numbers[0] if node.edges[slot] is None else other
             return given[slot] if slot < len(given) else None
@@ -193,8 +194,9 @@ class Places:
         return argument_of(made, node.op, slot, found[0].modules)
 
     def calls_function(self, node: Node) -> bool:
-        """Whether the line calls the function of the op, such as F.linear(x, w), without keywords: its arguments are
-        then all inputs."""
+        """True if the line calls the op's function, such as F.linear(x, w), without keywords: all arguments are then
+        inputs.
+        """
         found = self.find(node)
         made = None if found is None else found[0].expressions.get(found[1])
         if node.op is None or not isinstance(made, ast.Call) or made.keywords:
@@ -202,7 +204,7 @@ class Places:
         return last_name(made.func) in {node.op.called, *CALLED_AS.get(node.op.name, ())}
 
     def write(self, node: Node) -> tuple[str, str]:
-        """The part that the line writes into, and the value: `h[0]` and `1`; "" if not known."""
+        """The part that the line writes to, and the value: `h[0]` and `1`; "" if unknown."""
         found = self.find(node)
         return ("", "") if found is None else found[0].writes.get(found[1], ("", ""))
 
@@ -232,7 +234,7 @@ class Places:
         return {use: named[key] for use, key in keys.items() if counts[key[0]] > 1}
 
     def is_operator(self, node: Node) -> bool:
-        """Whether the line makes the node by a sign, such as `p * p`."""
+        """True if the line makes the node by an operator, such as `p * p`."""
         found = self.find(node)
         made = None if found is None else found[0].expressions.get(found[1])
         return isinstance(made, (ast.BinOp, ast.UnaryOp, ast.Subscript))
@@ -245,8 +247,9 @@ class Places:
 
 
 def argument_of(made: ast.Call, op: Op, slot: int, modules: set[str]) -> Any:
-    """The argument of a call that became input number `slot` of `op`. A call of another name made the op inside: a
-    layer passes its data on, other functions may give the op anything."""
+    """The argument of a call that became input number `slot` of `op`. If the called name is not the op's, the function
+    made the op inside: layers pass their data on, other functions may pass any value to the op.
+    """
     called = last_name(made.func).rstrip("_")
     places = DATA.get(op.name, {0: 0, 1: 1} if op.name.endswith("_loss") else {})
     same = called in {*op.names, op.called, *CALLED_AS.get(op.name, ())}
@@ -263,12 +266,12 @@ def argument_of(made: ast.Call, op: Op, slot: int, modules: set[str]) -> Any:
 
 
 def last_name(function: ast.AST) -> str:
-    """`relu` of F.relu and of relu; "" for other expressions."""
+    """`relu` for F.relu and for relu; "" for other expressions."""
     return getattr(function, "attr", getattr(function, "id", ""))
 
 
 def name_in(expression: ast.AST) -> str:
-    """`x` of x, `w` of self.w, `w[0]` of w[0]; "" for other expressions."""
+    """`x` for x, `w` for self.w, `w[0]` for w[0]; "" for other expressions."""
     if isinstance(expression, ast.Name):
         return expression.id
     if isinstance(expression, ast.Attribute) and isinstance(expression.value, ast.Name):
@@ -280,25 +283,25 @@ def name_in(expression: ast.AST) -> str:
 
 
 def is_number(expression: ast.AST) -> bool:
-    """Whether it is a number, or minus a number."""
+    """True for a number, or minus a number."""
     if isinstance(expression, ast.UnaryOp):
         expression = expression.operand
     return isinstance(expression, ast.Constant)
 
 
 def is_value(expression: ast.AST, modules: set[str]) -> bool:
-    """Whether `a` in `a.f(b)` may be a tensor, and not a module such as nn.functional."""
+    """True if `a` in `a.f(b)` may be a tensor, and not a module such as nn.functional."""
     while isinstance(expression, ast.Attribute):
         expression = expression.value
     return not (isinstance(expression, ast.Name) and expression.id in modules)
 
 
-FOLDS = ("sum", "reduce", "prod")  # give one value, though they add or multiply many times
-ONE_OP = {"Linear", "Embedding", "LayerNorm", "GroupNorm"}  # modules that make one op
+FOLDS = ("sum", "reduce", "prod")  # functions with one result, even if they add or multiply many times
+ONE_OP = {"Linear", "Embedding", "LayerNorm", "GroupNorm"}  # modules that make a single op
 ONE_OP |= {f"{kind}{n}d" for kind in ("Conv", "BatchNorm", "InstanceNorm") for n in (1, 2, 3)}
 MAX_EXPRESSION_LETTERS = 24  # in place of a name
-CALL_ORDER = {"masked": ("y", "condition", "x")}  # of masked_fill(input, mask, value)
-CALLED_AS = {  # op -> functions that make this op alone of their arguments
+CALL_ORDER = {"masked": ("y", "condition", "x")}  # the arguments of masked_fill(input, mask, value)
+CALLED_AS = {  # op -> functions that make only this op from their arguments
     "mm": ("matmul", "bmm"),
     "mv": ("matmul",),
     "dot": ("matmul",),
@@ -307,14 +310,14 @@ CALLED_AS = {  # op -> functions that make this op alone of their arguments
     "frozen_batch_norm": ("batch_norm",),
     "split_sizes": ("split", "chunk"),
 }
-# op of a layer or loss -> {number of the input: place in the call of the layer}
+# op of a layer or loss -> {number of the input: position in the call of the layer}
 DATA = {
     **{name: {0: 0} for name in ("linear", "convolution", "layer_norm", "group_norm")},
     **{name: {0: 0} for name in ("batch_norm", "frozen_batch_norm")},
     "embedding": {1: 0},
     "nll_loss": {0: 0, 1: 1},
 }
-# the same for the call of its function: layer_norm(input, shape, weight, bias)
+# the same for a call of its function: layer_norm(input, shape, weight, bias)
 FUNCTION = {
     **{name: {0: 0, 1: 1, 2: 2} for name in ("linear", "convolution", "nll_loss")},
     **{name: {0: 0, 1: 2, 2: 3} for name in ("layer_norm", "group_norm")},
@@ -335,7 +338,7 @@ def tensors_in(variables: dict[str, Any]) -> dict[str, Tensor]:
 
 
 def written_by_the_user(name: str) -> bool:
-    """Not `_`, and none of the variables that pytest puts into a function: `@py_assert1`."""
+    """False for `_`, and for the variables that pytest adds to a function: `@py_assert1`."""
     return name.isidentifier() and not name.startswith("_")
 
 
@@ -354,8 +357,9 @@ def names_in(variables: dict[str, Any]) -> dict[Node, str]:
 def names_of(
     params: Params, output: Tensor, wrt: Tensor, variables: dict[str, Any], order: list[Node]
 ) -> dict[Node, str]:
-    """Names of nodes: from `params`, else those of the user's variables; without one z for the output and x for `wrt`,
-    or other letters if the program has these names."""
+    """Names of nodes: from `params`, else from the user's variables; without one, z for the output and x for `wrt`, or
+    other letters if the program uses these names.
+    """
     found = names_in(variables)
     found.update({tensor._node: name for name, tensor in pairs(params) if tensor._node is not None})
     taken = {*variables, *written_names([node for node in order if not node.leaf])}
@@ -368,19 +372,19 @@ def names_of(
 
 
 def spoken(path: str) -> str:
-    """A parameter's or module's name as Python writes it: `0.weight` is `model[0].weight`."""
+    """A parameter's or module's name as in Python: `0.weight` is `model[0].weight`."""
     first, *rest = path.split(".")
     start = f"model[{first}]" if is_index(first) else first
     return start + "".join(f"[{part}]" if is_index(part) else f".{part}" for part in rest)
 
 
 def is_index(part: str) -> bool:
-    """Whether it is a number, or a slice such as 0:10."""
+    """True for a number, or a slice such as 0:10."""
     return part.replace(":", "").isdigit()
 
 
 def numbered(nodes: list[Node], names: dict[Node, str]) -> dict[Node, str]:
-    """The names made unique: x₁, x₂ where the program assigns to x twice."""
+    """The names made unique: x₁, x₂ if the program assigns to x twice."""
     counts = Counter(names[node] for node in nodes if node in names)
     seen: Counter[str] = Counter()
     unique = {}
@@ -394,7 +398,7 @@ def numbered(nodes: list[Node], names: dict[Node, str]) -> dict[Node, str]:
 
 
 def node_names(order: list[Node], params: Params, seen: dict[str, Tensor], places: Places) -> dict[Node, str]:
-    """A name for each node (`order`: newest first): one that the user wrote, else a letter."""
+    """A name for each node (`order`: newest first): one written by the user, otherwise a letter."""
     ops = [node for node in reversed(order) if not node.leaf]
     leaves = [edge for node in ops for edge in node.edges if edge is not None and edge.leaf]
     oldest_first = [*dict.fromkeys(leaves), *ops]  # leaves in the order of their first use
@@ -410,7 +414,7 @@ def node_names(order: list[Node], params: Params, seen: dict[str, Tensor], place
 
 
 def written_names(ops: list[Node]) -> set[str]:
-    """The names in the functions that made the ops: a letter would be taken for one of them."""
+    """The names used in the functions that made the ops: a letter equal to one of them would be misleading."""
     codes = {node.where[0] for node in ops if node.where is not None}
     return {
         name for code in codes for name in (*code.co_varnames, *code.co_names, *code.co_cellvars, *code.co_freevars)
@@ -429,7 +433,7 @@ def users_names(oldest_first: list[Node], params: Params, seen: dict[str, Tensor
     for node, result in single_results(oldest_first).items():
         if node in found:
             found.setdefault(result, found.pop(node))
-    for node in oldest_first:  # leaves without a name: what the first use of each calls it
+    for node in oldest_first:  # names for unnamed leaves, from the first use of each
         for slot, edge in enumerate(node.edges):
             if edge is not None and edge.leaf and not found.get(edge):
                 found[edge] = places.argument(node, slot)
@@ -446,7 +450,7 @@ def single_results(order: list[Node]) -> dict[Node, Output]:
 
 
 def from_statements(oldest_first: list[Node], places: Places) -> dict[Node, str]:
-    """Names by assignments: of the nodes that one expression made in a row, the last is the result."""
+    """Names from assignments: if one expression made a chain of nodes, the last one is the result."""
     found = {}
     ops = [node for node in oldest_first if not node.leaf]
     for node, after in zip(ops, [*ops[1:], None]):
@@ -480,7 +484,8 @@ def readers_in_statement(ops: list[Node]) -> dict[Node, list[Node]]:
 
 def moved_last(node: Node, readers: dict[Node, list[Node]]) -> Node | None:
     """The node behind an output that the same expression only moves, such as a transpose; None if the expression
-    computes with it."""
+    computes with it.
+    """
     while inside := readers.get(node):
         if len(inside) > 1 or inside[0].op is None or inside[0].op.name not in MOVES + MOVES_TOO:
             return None

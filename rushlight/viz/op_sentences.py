@@ -1,4 +1,4 @@
-"""What an op does and why an input gets its gradient, in words: sentences of ops whose formulas alone say little."""
+"""Sentences that explain an op and the gradients of its inputs, for ops whose formulas are not enough."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Use:
 
     @property
     def saved(self) -> dict[str, Any]:
-        """{name: what the node keeps}, such as settings."""
+        """{name: value saved by the node}, such as settings."""
         return saved_by(self.node)
 
     @property
@@ -99,7 +99,7 @@ def summed_up(use: Use) -> str:
 
 
 def log_likelihood(use: Use) -> str | None:
-    """Labels that are ignored, weights of classes, and the three reductions."""
+    """Ignored labels, class weights, and the three reductions."""
     saved = use.saved
     target, weight = array_of(saved.get("target")), array_of(saved.get("weight"))
     if target is None or "reduction" not in saved:
@@ -340,7 +340,7 @@ BACKWARD: dict[tuple[str, str], Sentence] = {
 
 
 def into_a_part(use: Use, slot: int) -> str:
-    """The array that was written into (slot 0), and what was written or added there (slot 1)."""
+    """The array that was written to (slot 0), and the value that was written or added (slot 1)."""
     added = bool(use.saved.get("accumulate"))
     if slot:
         how = "added into" if added else "written into"
@@ -351,7 +351,7 @@ def into_a_part(use: Use, slot: int) -> str:
 
 
 def along(use: Use) -> str:
-    """The dimension of the sums, where there are several."""
+    """The dimension of the sums, if there are several sums."""
     dim = use.saved.get("dim")
     return f", with sums over dim {dim}" if isinstance(dim, int) and len(use.node.shape or ()) > 1 else ""
 
@@ -407,7 +407,7 @@ def scaled(what: str) -> Callable[[Node], str]:
 
 STEPPED = "One step after the other along the sequence, each from its input and the state before."
 
-# op -> what it does, for ops whose formula alone says little
+# op -> one sentence, where the formula is not enough
 FORWARD: dict[str, str | Callable[[Node], str]] = {
     "linear": "Each row of the input with each row of the weights: the sum of products.",
     "convolution": "The kernel slides over the input: at each position the sum of products.",

@@ -1,4 +1,4 @@
-"""The step-through page: one HTML file that shows backward step by step, without any network access."""
+"""The step-through page: one HTML file that shows backward step by step, without network access."""
 
 from __future__ import annotations
 
@@ -56,17 +56,17 @@ from rushlight.viz.reasons import (
 )
 
 HERE = Path(__file__).parent
-NO_NAMES = ("x", "y", "condition")  # inputs of ops that say nothing of a constant
-CONSTANTS = {  # (op, input) -> what programs call it
+NO_NAMES = ("x", "y", "condition")  # inputs of ops that need no constant box
+CONSTANTS = {  # (op, input) -> the name that programs use
     ("frozen_batch_norm", "mu"): "running_mean",
     ("frozen_batch_norm", "var"): "running_var",
     ("rows_summed", "take"): "rows",
     ("rows_summed", "land"): "bags",
 }
 SCRIPTS = ("numbers.js", "graph_layout.js", "page.js")
-MAX_LABEL_LETTERS = 24  # of a formula in a box
+MAX_LABEL_LETTERS = 24  # most characters of a formula in a box
 MAX_NODES = 5000
-MAX_CHILDREN, SLICE = 20, 10  # numbered modules side by side; of more, modules that close as one
+MAX_CHILDREN, SLICE = 20, 10  # most numbered modules shown side by side; more are grouped into one that closes
 CONTEXT_LINES = 3  # lines of source shown above and below a statement
 FREED = (
     "Backward has run through this graph already and freed what the ops had saved, so the numbers of the steps "
@@ -114,7 +114,7 @@ def html(
 
 
 def assembled(frame: str, title: str, scripts: tuple[str, ...], data: dict[str, Any]) -> Page:
-    """A page of our HTML frame, with the style, the scripts and the data inside."""
+    """A page from our HTML frame, with the style, the scripts and the data inside."""
     parts = {
         "title": escape(title),
         "style": (HERE / "page.css").read_text(encoding="utf-8"),
@@ -135,7 +135,7 @@ def headline(output: Tensor, found: dict[str, Any]) -> str:
 
 
 def as_json(data: Any) -> str:
-    """JSON for a script element: no tag can begin in the text."""
+    """JSON for a script element: it contains no HTML tags."""
     return json.dumps(data, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
 
 
@@ -226,7 +226,7 @@ class Content:
         }
 
     def number(self, array: Any) -> int | None:
-        """The place of an array's description in the table of numbers."""
+        """The index of an array's description in the table of numbers."""
         if array is None:
             return None
         if isinstance(array, dict):
@@ -301,7 +301,7 @@ class Content:
         ]
 
     def input_name(self, node: Node, i: int, name: str) -> str:
-        """The name of the node that made the input; of a constant, its variable."""
+        """The name of the node that made the input; for a constant, its variable."""
         op = node.op
         assert op is not None
         slot = ruled_inputs(op).index(name)
@@ -309,8 +309,9 @@ class Content:
         return self.names[edge] if edge is not None else self.constant_name(node, slot)
 
     def other_inputs(self, node: Node, known: dict[str, Any]) -> list[list[Any]]:
-        """[name, number of the value] of the inputs that the node does not keep itself; without a value if no node
-        keeps it."""
+        """[name, index of the value] for the inputs that the node did not save itself; without a value if no node saved
+        it.
+        """
         op = node.op
         if isinstance(node, Output) or node.saved is None:
             return []
@@ -322,7 +323,7 @@ class Content:
             for slot, (name, edge) in enumerate(zip(ruled_inputs(op), node.edges))
             if name not in known and (edge is not None or op.elementwise)
         ]
-        numbers = re.compile(r"\(?-?\d[\d.e-]*\)?|constant|")  # a number stands in the formula
+        numbers = re.compile(r"\(?-?\d[\d.e-]*\)?|constant|")  # the formula contains the number itself
         return [[name, None] for name in inputs if not numbers.fullmatch(name)]
 
     def constant_name(self, node: Node, slot: int) -> str:
@@ -331,7 +332,7 @@ class Content:
         return str(made)
 
     def variable(self, node: Node, slot: int) -> str:
-        """The variable that was given as a constant; "" if values of the graph have its name."""
+        """The variable passed as a constant; "" if values of the graph have the same name."""
         name = self.places.argument(node, slot)
         if name in self.assigned:
             return self.first_value(node, name)
@@ -342,7 +343,7 @@ class Content:
         return "" if other else name
 
     def first_value(self, node: Node, name: str) -> str:
-        """h₀ for the constant that the variable h holds before the first value h₁ of the graph."""
+        """h₀ for the constant in the variable h before its first value h₁ in the graph."""
         held = [n for n, own in self.names.items() if own.rstrip(SUBSCRIPT_DIGITS) == name]
         first = min(held, key=lambda n: n.seq)
         return f"{name}₀" if node.code is first.code and node.seq <= first.seq else ""
@@ -353,7 +354,7 @@ class Content:
         return {name.rstrip(SUBSCRIPT_DIGITS) for name in self.names.values()}
 
     def spoken_constant(self, node: Node, slot: int) -> str:
-        """The constant as the program writes it: a variable or a short expression."""
+        """The constant as written in the program: a variable or a short expression."""
         name = self.places.argument(node, slot)
         if name:
             return self.variable(node, slot)
@@ -361,8 +362,9 @@ class Content:
         return text if re.fullmatch(r"[-\w.]*|[\w.]+\(.*\)", text) else f"({text})"
 
     def frozen_bias(self, node: Node) -> str | None:
-        """A layer's bias that gets no gradient, so that the node does not hold it: its name, "" if the layer has none,
-        None if that is not known."""
+        """The name of a layer's bias that gets no gradient and that the node therefore does not hold; "" if the layer
+        has none, None if unknown.
+        """
         leaf, kept = node.edges[1], array_of(saved_by(node).get("weight"))
         weight = kept if leaf is None else getattr(getattr(leaf, "variable", None), "_array", None)
         for path, module in getattr(self.model, "named_modules", tuple)():
@@ -382,7 +384,8 @@ class Content:
 
     def constants(self) -> Iterator[dict[str, Any]]:
         """A box for each array without a gradient that an op has saved as an input, such as the network's input. A
-        single number without a name stays in the formula alone."""
+        single number without a name is shown only in the formula.
+        """
         places = [
             (i, node, slot, array, self.name_of(node, slot, name, array))
             for i, node in reversed([*enumerate(self.order)])
@@ -418,8 +421,9 @@ class Content:
         return found or CONSTANTS.get((own, name), "" if name in NO_NAMES else name)
 
     def is_dropped(self, node: Node, array: np.ndarray, maker: str) -> bool:
-        """Whether the array is a mask of dropout: made by a call of dropout, or inside the model with the scale of one
-        of its Dropout modules."""
+        """True if the array is a dropout mask: made by a call of dropout, or made inside the model with the scale of
+        one of its Dropout modules.
+        """
         values = np.unique(array)
         if "drop" in maker.lower():
             return len(values) <= 2
@@ -451,7 +455,7 @@ class Content:
         }
 
     def arrived(self, node: Node, gradient: Any) -> int | None:
-        """The gradient at a node; of an op with one result in the graph, the one of this result."""
+        """The gradient at a node; for an op with one result in the graph, the gradient of this result."""
         if node in self.results and isinstance(gradient, dict) and len(gradient) == 1:
             (gradient,) = gradient.values()
         return self.number(gradient)
@@ -469,7 +473,7 @@ class Content:
         return found
 
     def source(self, node: Node) -> str | None:
-        """The key of the statement that made the node, put into the table of sources with the lines around it."""
+        """The key of the node's statement, which is added to the table of sources with the lines around it."""
         if node.where is None or node.leaf:
             return None
         code, lasti = node.where
@@ -513,7 +517,9 @@ def constant_inputs(node: Node) -> Iterator[tuple[int, str, np.ndarray]]:
 def homes_of(
     order: list[Node], params: Params, raw_names: dict[int, str], places: Places
 ) -> dict[Node, tuple[str, ...]]:
-    """The module of each node, as the parts of its path: by the recorded calls, else by the names of the parameters."""
+    """The module of each node, as the parts of its path: from the recorded calls, otherwise from the names of the
+    parameters.
+    """
     place = {node: i for i, node in enumerate(order)}
     calls = {node: call_of(node, params) for node in order if not node.leaf}
     paths = {tuple(name.split(".")[:-1]) for name in raw_names.values()}
@@ -539,8 +545,9 @@ def homes_of(
 
 
 def outside_of_modules(order: list[Node], model: Module, places: Places) -> set[Node]:
-    """The nodes that no module of the model has made: the line is in no method of a module, and calls the function of
-    the op itself. Another call, such as `model(x)`, may run a module."""
+    """The nodes that no module of the model has made: their line is outside of the modules' methods, and calls the op's
+    function directly. Other calls, such as `model(x)`, may run a module.
+    """
     inside, found = code_of_modules(model), set()
     for node in order:
         op = node.op
@@ -558,20 +565,21 @@ def code_of_modules(model: Module) -> set[CodeType]:
     classes = {cls for module in model.modules() for cls in type(module).__mro__}
     functions = [getattr(f, "__code__", None) for cls in classes for f in vars(cls).values()]
     found = [code for code in functions if code is not None]
-    for code in found:  # `found` grows while it is read
+    for code in found:  # the list `found` grows in the loop
         found += [part for part in code.co_consts if isinstance(part, CodeType)]
     return set(found)
 
 
 def ops_of_calls(order: list[Node], model: Params) -> Counter[Call]:
-    """How many ops each recorded call of a module has made."""
+    """The number of ops that each recorded call of a module has made."""
     calls = (call_of(n, model) for n in order if not (n.leaf or isinstance(n, Output)))
     return Counter(call for call in calls if call is not None)
 
 
 def slices(paths: set[tuple[str, ...]]) -> Callable[[tuple[str, ...]], tuple[str, ...]]:
-    """A function that gives a path one level more where a module holds many numbered ones: "0:10" holds the modules 0
-    to 9, so that a long Sequential closes, too."""
+    """A function that adds a level to the paths of modules with many numbered children: "0:10" contains the modules 0
+    to 9, so that a long Sequential can be closed in groups.
+    """
     children: dict[tuple[str, ...], set[str]] = {}
     for path in paths:
         for n, part in enumerate(path):

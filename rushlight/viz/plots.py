@@ -110,7 +110,7 @@ def curves(f: Callable[[Tensor], Tensor], x: np.ndarray, derivatives: int) -> li
 
 
 def blank() -> tuple[Any, Any]:
-    """A figure of its own, without a window or pyplot's global state."""
+    """A new figure, without a window or pyplot's global state."""
     try:
         from matplotlib.figure import Figure
     except ImportError:
@@ -143,9 +143,7 @@ def draw(axes: Any, x: np.ndarray, found: list[np.ndarray], label: str) -> None:
 
 
 def readable(found: list[np.ndarray]) -> tuple[float, float] | None:
-    """Limits of the y axis that cut off poles: the range in which f and f' are most of the time; None if everything
-    fits.
-    """
+    """Limits of the y axis that cut off poles: the usual range of f and f'; None if all values fit."""
     values = np.concatenate(found)
     values = values[np.isfinite(values)]
     middles = [np.quantile(c[np.isfinite(c)], [0.06, 0.94]) for c in found[:2] if np.isfinite(c).any()]
@@ -159,7 +157,7 @@ def readable(found: list[np.ndarray]) -> tuple[float, float] | None:
 
 
 def parted(x: np.ndarray, curve: np.ndarray, limits: tuple[float, float] | None) -> tuple[np.ndarray, np.ndarray]:
-    """The points of the curve, with a gap at a pole, where f leaves on one side of 0 and returns on the other."""
+    """The points of the curve, with a gap at a pole, where f diverges and returns on the other side of 0."""
     curve = np.where(np.isfinite(curve), curve, np.nan)
     if limits is None:
         return x, curve

@@ -1,4 +1,4 @@
-"""Sentences of the step page: what a step computes, and why an input gets its gradient."""
+"""Sentences of the step page: the computation of a step, and the reason for each input's gradient."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from rushlight.viz.node_names import CALL_ORDER, MAX_EXPRESSION_LETTERS, Places
 from rushlight.viz.op_sentences import ELEMENTWISE, Use, backward_sentence, forward_sentence, into_a_part, saved_by
 
 ARITHMETIC = {"add", "sub", "mul", "div", "pow", "neg", "mm", "dot", "mv", "square"}  # written with signs
-# A number with more digits than a factor needs; a bound that is compared keeps its digits.
+# A number with more digits than a factor needs; a bound used in a comparison keeps its digits.
 LONG_NUMBER = re.compile(r"(?<![\d.])(?<![<>=] )(?<![<>=] -)\d+\.\d{6,}")
 INDEXING = ("index", "getitem")
-CALLED = {  # op -> what programs call
+CALLED = {  # op -> its name in programs
     "split_sizes": "split",
     "attention": "scaled_dot_product_attention",
     "lstm_layer": "lstm",
@@ -50,7 +50,7 @@ CALLED = {  # op -> what programs call
     "overwrite": "copy_",
     "index": "getitem",
 }
-ALIASES = {  # op -> functions of the program that make this op alone
+ALIASES = {  # op -> functions of the program that make only this op
     "square": ("pow",),
     "elu": ("selu", "celu"),
     "hardtanh": ("relu6",),
@@ -61,25 +61,25 @@ ALIASES = {  # op -> functions of the program that make this op alone
     "amin": ("min",),
 }
 BOUNDS = {"low": "min", "high": "max"}  # setting -> argument; a bound keeps all its digits
-LOSS_PARTS = {  # what the losses make of each element, before their mean or sum
+LOSS_PARTS = {  # the elementwise part of losses, before their mean or sum
     "mse_loss",
     "huber_loss",
     "smooth_l1_loss",
     "binary_cross_entropy",
     "binary_cross_entropy_with_logits",
 }
-PLACES = ("first", "second", "third", "last")  # of an input that an op uses several times
-DIGITS = 4  # of a number on the page; pointing at it shows all
-MAX_FORMULA_LETTERS = 90  # of a formula in a sentence or a box; a longer one stays out
+PLACES = ("first", "second", "third", "last")  # most uses of one input by an op
+DIGITS = 4  # most characters of a number on the page; pointing at it shows all digits
+MAX_FORMULA_LETTERS = 90  # most characters of a formula in a sentence or a box; a longer one is left out
 
 
 def called(op: Op) -> str:
-    """What programs call an op."""
+    """The name of an op in programs."""
     return CALLED.get(op.name, op.called)
 
 
 def kind_of(node: Node) -> str:
-    """What made the node, in a word or two: for a box and a title."""
+    """The origin of the node in a word or two, for a box and a title."""
     op = node.op
     if isinstance(node, CopySlices) or (op is not None and op.name == "write_at"):
         return "write into a part"
@@ -105,14 +105,14 @@ class NamedFormulas(Symbols):
         frozen_bias: Callable[[Node], str | None],
         reserved: Iterable[str] = (),
     ):
-        self.frozen_bias = frozen_bias  # of a linear layer; "" if it has none, None if unknown
+        self.frozen_bias = frozen_bias  # the bias of a linear layer; "" if it has none, None if unknown
         self.texts: dict[Node, str] = {}
         self.places = places
-        self.spoken = spoken  # what the program calls input number `slot` of a node; or ""
+        self.spoken = spoken  # the program's name for input number `slot` of a node; or ""
         super().__init__(order, values, names, constants, reserved)
 
     def given(self, node: Node, inputs: dict[Node, Formula]) -> dict[str, Any]:
-        """As `Symbols.given`; an unknown constant has the text of the program."""
+        """Like `Symbols.given`; an unknown constant is shown as written in the program."""
         found = super().given(node, inputs)
         if node.op is not None and node.op.elementwise:
             for slot, name in enumerate(ruled_inputs(node.op)):
@@ -127,7 +127,7 @@ class NamedFormulas(Symbols):
         return spread_out(super().applied(function, given))
 
     def constant(self, array: np.ndarray) -> Any:
-        """A constant by the user's variable; a number without one as a number."""
+        """A constant as the user's variable; without one, as a number."""
         name = self.called.get(id(array))
         if not name and array.ndim and array.size == 1:
             name = self.letter_of(array)
@@ -160,7 +160,7 @@ class NamedFormulas(Symbols):
         return self.call(node)
 
     def call_of_several(self, node: Node) -> str:
-        """The call of an op of a list, such as `cat([a, b])`."""
+        """The call of an op with a list, such as `cat([a, b])`."""
         op = node.op
         assert op is not None
         names = [self.names[edge] for edge in node.edges if edge is not None]
@@ -209,7 +209,7 @@ class NamedFormulas(Symbols):
         return f"embedding_bag({self.given(node, {})['x']}, …, mode='sum')"
 
     def linear_step(self, node: Node) -> str:
-        """`x @ weight.T + bias`, or a call where it is not known whether there is a bias."""
+        """`x @ weight.T + bias`, or a call if it is unknown whether there is a bias."""
         given = self.given(node, {})
         x, weight = (
             self.spoken(node, slot) or name if given.get(name) is None else given[name]
@@ -245,7 +245,7 @@ SPECIAL: dict[str, Callable[[NamedFormulas, Node], str]] = {
 
 
 def settings_shown(op: Op, given: dict[str, Any]) -> list[str]:
-    """The settings of an elementwise op that are not the usual ones: `alpha=1.673`."""
+    """The settings of an elementwise op that differ from the default: `alpha=1.673`."""
     if not op.elementwise:
         return []
     return [
@@ -256,7 +256,7 @@ def settings_shown(op: Op, given: dict[str, Any]) -> list[str]:
 
 
 def spread_out(value: Any) -> Any:
-    """The formula without `expand`: a number that is repeated stands for itself."""
+    """The formula without `expand`: a repeated number is written once."""
     if isinstance(value, (tuple, list)):
         return type(value)([spread_out(part) for part in value])
     if not isinstance(value, Formula):
@@ -274,7 +274,7 @@ def squares(text: str) -> str:
 
 
 def written(value: Any) -> str:
-    """A number with four digits, or all digits before the point; numbers.js writes the same."""
+    """A number with four digits, or all digits before the point, in the same format as numbers.js."""
     number = np.asarray(value).reshape(-1)[0]
     if isinstance(number, (np.bool_, np.integer)):
         return str(number)
@@ -292,13 +292,14 @@ def written(value: Any) -> str:
 
 
 def to_digits(real: float, digits: int) -> float:
-    """`real` rounded to `digits` digits. Halves are rounded away from 0, as by JavaScript's toPrecision, which
-    numbers.js calls."""
+    """`real` rounded to `digits` digits. Ties are rounded away from 0, like JavaScript's toPrecision, which numbers.js
+    calls.
+    """
     return float(Context(digits, ROUND_HALF_UP).create_decimal(real)) if isfinite(real) else real
 
 
 def factor(value: Any) -> str:
-    """A number behind a multiplication sign: in brackets if it is negative."""
+    """A number after a multiplication sign: in brackets if negative."""
     text = written(value)
     return f"({text})" if text.startswith("-") else text
 
@@ -308,8 +309,9 @@ def one_number(value: Any) -> bool:
 
 
 def forward_reason(formulas: NamedFormulas, node: Node, result: Node | None = None) -> str:
-    """The op as a sentence, with numbers if all inputs are single numbers: `o = tanh(n) = 0.7`. `result`: of an op with
-    several outputs, the one that the graph has."""
+    """The op as a sentence, with numbers if all inputs are single numbers: `o = tanh(n) = 0.7`. `result`: for an op
+    with several outputs, the one in the graph.
+    """
     name, value = formulas.names[node], formulas.values.get(node)
     step = formulas.step(node)
     op = node.op
@@ -336,7 +338,7 @@ def forward_reason(formulas: NamedFormulas, node: Node, result: Node | None = No
 
 
 def arrival_reason(formulas: NamedFormulas, step: Step, arrival: Arrival, uses: int) -> str:
-    """Why the input gets this gradient. `uses`: by how many edges the input is used."""
+    """The reason for the input's gradient. `uses`: the number of edges that use the input."""
     node, target = step.node, arrival.target
     if isinstance(node, Output):
         return handed_back(formulas, node, target)
@@ -366,13 +368,13 @@ def scalar_chain(formulas: NamedFormulas, step: Step, arrival: Arrival, local: s
 
 
 def without_grad(node: Any) -> bool:
-    """Whether the node belongs to a leaf without a gradient."""
+    """True if the node belongs to a leaf without a gradient."""
     leaf = node.tensor() if node.leaf else None
     return leaf is not None and leaf._grad is None
 
 
 def slope_text(node: Node, arrival: Arrival, out: str, into: str, derivative: str) -> str:
-    """`so do/dn = 1 - o²`; of a * a, the derivative by one of the two inputs alone."""
+    """`so do/dn = 1 - o²`; for a * a, the derivative by one of the two inputs alone."""
     if node.edges.count(arrival.target) == 1:
         return f"so {quotient(out, into, is_partial(node))} = {derivative}"
     place = PLACES[min(node.edges[: arrival.slot].count(arrival.target), len(PLACES) - 1)]

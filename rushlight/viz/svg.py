@@ -15,8 +15,8 @@ from rushlight.viz.layout import Point, framed, layout
 from rushlight.viz.text import COLOURS, dot_text, grouped
 
 LETTER, LINE = 6.65, 15.0  # width of a letter of 11 px monospace, and line height
-PAD, MARGIN = 9.0, 16.0  # inside a box, and around the picture
-# of a picture; of a picture that Graphviz draws in about a second
+PAD, MARGIN = 9.0, 16.0  # space inside a box, and around the picture
+# most boxes of a picture; most boxes that Graphviz draws in about a second
 MAX_BOXES, MAX_GRAPHVIZ_BOXES = 5000, 400
 FONT = 7.5  # points, in pictures by matplotlib
 STROKES = {"output": "#d9a520", "op": "#aab2c0", "leaf": "#5fa874", "module": "#5b7fb5"}
@@ -75,10 +75,10 @@ def picture(every: Graph, engine: str | None, collapse: bool | int | None) -> Sv
 def png(
     output: Any, path: str | os.PathLike[str], params: Params = None, *, collapse: bool | int | None = None
 ) -> None:
-    """The same picture as a PNG file: drawn by Graphviz where `dot` is on the PATH, else with matplotlib.
+    """The same picture as a PNG file: drawn by Graphviz if `dot` is on the PATH, otherwise with matplotlib.
 
-    Of more than 400 boxes it is the overview: the longer side has 10,000 pixels, and letters that would be smaller than
-    3 are left out; `svg` has them all.
+    For more than 400 boxes the picture is an overview: the longer side has 10,000 pixels, and letters that would be
+    smaller than 3 pixels are left out; `svg` has them all.
 
     >>> import os, tempfile
     >>> path = os.path.join(tempfile.mkdtemp(), "graph.png")
@@ -127,7 +127,7 @@ def run(program: str, found: Graph, options: list[str]) -> str:
 
 
 def paint(found: Graph, path: str | os.PathLike[str]) -> None:
-    """Our own picture with matplotlib."""
+    """Draw the built-in layout with matplotlib."""
     try:
         from matplotlib.collections import LineCollection, PatchCollection
     except ImportError:
@@ -173,7 +173,7 @@ def placed(found: Graph) -> tuple[list[list[str]], list[Point], list[list[int]],
 
 
 def draw(found: Graph) -> str:
-    """Our own picture: boxes in layers, edges as curves below them."""
+    """The built-in picture: boxes in layers, edges as curves below them."""
     texts, points, routes, (width, height) = placed(found)
     return "\n".join(
         [

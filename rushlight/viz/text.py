@@ -10,10 +10,10 @@ from typing import IO, Any
 from rushlight.viz.graph import Box, Graph, Params, graph
 from rushlight.viz.modules import MAX_BOXES, collapsed, modules_of
 
-# of a box, by its kind
+# shapes of a box, by its kind
 COLOURS = {"output": "#fde8b0", "op": "#eef0f4", "leaf": "#cfe8d5", "module": "#d9e4f5"}
 WHOLE = re.compile(r"(?:= |grad )-?\d+")
-MAX_INDENT = 60  # characters; below, the input of a node with one input is not indented
+MAX_INDENT = 60  # depth in characters; below it, the input of a node with one input is not indented
 PLAIN = str.maketrans({"├": "|", "└": "`", "─": "-", "│": "|"})
 FRAME = 'style=rounded color="#b9c1cd" fontname="monospace" fontsize=10 fontcolor="#5b6474"'
 
@@ -65,8 +65,7 @@ def lines(found: Graph) -> list[str]:
 
 
 def told(box: Box) -> str:
-    """A box on one line: `w1 = -3.0, grad 1.0` for a leaf, `o: TanhBackward0 ()  = 0.7071` for an
-    op."""
+    """A box on one line: `w1 = -3.0, grad 1.0` for a leaf, `o: TanhBackward0 () = 0.7071` for an op."""
     if box.kind != "leaf":
         return "  ".join([title(box), *box.notes])
     notes = [note + ".0" * bool(WHOLE.fullmatch(note) and not box.shape) for note in box.notes]
@@ -74,7 +73,7 @@ def told(box: Box) -> str:
 
 
 def title(box: Box) -> str:
-    """The name and the shape; of a leaf or a result, the name of your variable."""
+    """The name and the shape; for a leaf or a result, the name of your variable."""
     if box.kind != "leaf":
         return f"{box.variable}: {box.label}" if box.variable else box.label
     name = box.variable or "leaf" if box.name == "AccumulateGrad" else box.name

@@ -15,20 +15,19 @@ from rushlight.viz.node_names import spoken
 from rushlight.viz.page import Page, assembled
 
 SCRIPTS = ("numbers.js", "training.js")
-MAX_PICTURES = 8000  # arrays on a page, of about 250 bytes each; beyond, every second step goes
-MAX_PARAMETERS = 100  # of a model; the page names how many more were left out
-MAX_LOSSES = 4000  # of the curve; of more steps, every second goes
+MAX_PICTURES = 8000  # most arrays on a page, of about 250 bytes each; above this, every second step is dropped
+MAX_PARAMETERS = 100  # most parameters of a model; the page gives the number of parameters left out
+MAX_LOSSES = 4000  # most points of the curve; for more steps, every second one is dropped
 
 
 def steps(model: Any, optimizer: Any = None, *, every: int = 1, loss: str = "loss") -> TrainingPage:
-    """Record steps of a training loop, and make a page that slides through them: the loss, and of each parameter its
+    """Record steps of a training loop, and make a page that slides through them: the loss, and for each parameter its
     values, its gradient and the size of its update.
 
-    With `optimizer`, the steps `every`, 2 `every`, ... are recorded when it steps: the gradients as they are then, and
-    the loss from your variable of the name `loss`. Without it, or for a loss elsewhere, call `page.record(loss)` after
-    `backward()`. Nothing of the training changes. The page is bounded: of a long training it keeps every second step,
-    and
-    names the steps that it shows.
+    With `optimizer`, the steps `every`, 2 `every`, ... are recorded when it steps: the current gradients, and the loss
+    from your variable with the name `loss`. Without an optimizer, or for a loss in another place, call
+    `page.record(loss)` after `backward()`. The training is unchanged. The page is bounded: for a long training it keeps
+    every second step, and lists the steps that it shows.
 
     >>> import rushlight as torch
     >>> model = torch.nn.Linear(2, 1)
@@ -87,13 +86,13 @@ class TrainingPage:
         self.handles = []
 
     def begin(self, optimizer: Any, args: Any, kwargs: Any) -> None:
-        """Before the optimizer's step: the gradients are those that it will use."""
+        """Before the optimizer's step: record the gradients that it will use."""
         self.note(variable(self.loss_name))
         if self.count % self.every == 0:
             self.before = [p._array.copy() for _, p in self.parameters]
 
     def end(self, optimizer: Any, args: Any, kwargs: Any) -> None:
-        """After the step: how far each parameter went."""
+        """After the step: record the change of each parameter."""
         if self.before is not None:
             self.records[-1]["updates"] = [
                 ratio(p._array - old, old) for (_, p), old in zip(self.parameters, self.before)
@@ -185,14 +184,14 @@ def variable(name: str) -> Any:
 
 
 def number(loss: Any) -> float | None:
-    """A loss as a float; None for a value that is not one number."""
+    """A loss as a float; None for a value that is not a single number."""
     if isinstance(loss, Tensor):
         return float(loss._array.reshape(-1)[0]) if loss._array.size == 1 else None
     return float(loss) if isinstance(loss, (int, float, np.floating)) else None
 
 
 def ratio(update: np.ndarray, data: np.ndarray) -> float | None:
-    """rms(update) / rms(data), the root mean squares; None where data is 0."""
+    """rms(update) / rms(data), the root mean squares; None if the data are 0."""
     below = rms(data)
     return float(f"{rms(update) / below:.4g}") if below > 0 else None
 

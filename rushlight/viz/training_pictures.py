@@ -18,12 +18,12 @@ from rushlight.core.mode import no_grad
 from rushlight.core.tensor import Tensor, from_array
 from rushlight.nn.module import Module
 
-# Okabe and Ito's colours, told apart by colour-blind readers, without those too pale on white
+# Okabe and Ito's colours, distinguishable for colour-blind readers, without those too pale on white
 ON_WHITE = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00")
 ON_BLACK = ("#56B4E9", "#E69F00", "#00C08B", "#E59BC6", "#F0E442", "#FF8A4C")
 CLASS_MARKERS = "o^sDvP*X"
-GRID_POINTS = 200  # of a decision boundary, along each side
-MAX_MAPS = 64  # filters that are drawn
+GRID_POINTS = 200  # points of a decision boundary, along each side
+MAX_MAPS = 64  # most filters that are drawn
 MAX_SMOOTHED_POINTS = 400  # a curve with more points is drawn pale, beneath its running mean
 BINS = 40  # of a histogram
 WITH_WEIGHTS = ("Linear", "Conv1d", "Conv2d", "Conv3d", "Embedding")
@@ -68,8 +68,8 @@ class LayerLog:
 
     def __init__(self, model: Module):
         self.model = model
-        self.activations: dict[str, np.ndarray] = {}  # of the last forward pass
-        self.gradients: dict[str, np.ndarray] = {}  # of the parameters, at the last step
+        self.activations: dict[str, np.ndarray] = {}  # outputs of the last forward pass
+        self.gradients: dict[str, np.ndarray] = {}  # gradients of the parameters, at the last step
         self.ratios: dict[str, list[float]] = {}  # log10 of update : data, step by step
         self.spreads: dict[str, list[float]] = {}  # standard deviation of activations
         self.handles: list[Any] = []
@@ -160,11 +160,9 @@ def histograms(recorder: LayerLog) -> Any:
     """Activations, gradients and update:data ratios by layer, as makemore (part 3) draws them.
 
     Above: the distribution of each layer's output in the last forward pass, and of each weight's gradient. Below: over
-    time, the standard deviation of the outputs, and log10 of
-    std(update) / std(weight), which should be near -3. Of the layers those without weights are drawn, if there are any,
-    with the share of outputs that are saturated (|output| > 0.97 of a tanh, 0 of a ReLU). Returns a matplotlib Figure.
-    Raises `ValueError` if
-    nothing was recorded.
+    time, the standard deviation of the outputs, and log10 of std(update) / std(weight), which should be near -3. Layers
+    without weights are drawn, if there are any, with the fraction of saturated outputs (|output| > 0.97 of a tanh, 0 of
+    a ReLU). Returns a matplotlib Figure. Raises `ValueError` if nothing was recorded.
 
     >>> model = rushlight.nn.Sequential(rushlight.nn.Linear(2, 8), rushlight.nn.Tanh())
     >>> optimizer = rushlight.optim.SGD(model.parameters(), lr=0.1)
@@ -350,7 +348,8 @@ def attention(weights: Any, tokens: Sequence[str], *, keys: Sequence[str] | None
 def confusion(
     model_or_predictions: Any, targets: Any, classes: Sequence[str] | None = None, *, inputs: Any = None
 ) -> Any:
-    """How often class i was read as class j: a cell has the count (none for 0), its colour is the share of row i.
+    """How often class i was predicted as class j: a cell has the count (none for 0), its colour is the fraction of row
+    i.
 
     `model_or_predictions`: class numbers (N,), scores (N, classes), or a model, which is run on `inputs` in evaluation
     mode. `targets`: class numbers (N,). `classes`: names. The title has the accuracy. Returns a matplotlib Figure.
@@ -403,7 +402,7 @@ UNITS = {"accuracy": "accuracy", "lr": "learning rate"}
 
 
 def blank(width: float, height: float) -> Any:
-    """A figure of its own, without a window or pyplot's global state."""
+    """A new figure, without a window or pyplot's global state."""
     try:
         from matplotlib.figure import Figure
     except ImportError:
