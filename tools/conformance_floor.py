@@ -28,7 +28,7 @@ Counts = dict[str, list[int]]  # 'ops float32': [passed, applicable]
 
 
 def counts_of(report: dict[str, Any]) -> Counts:
-    """What passed and what applies, for each suite and column of a report."""
+    """The numbers of passed and of applicable tests, for each suite and column of a report."""
     return {
         f"{row['suite']} {row['column']}": [row["pass"], row["applicable"]]
         for row in report["summary"]
@@ -47,7 +47,7 @@ def fallen(counts: Counts, floor: Counts) -> list[str]:
 
 
 def raised(counts: Counts, floor: Counts) -> Counts:
-    """The floor with what passes more; nothing sinks."""
+    """The floor, raised to the measured counts; no count falls."""
     best = {column: [max(passed, floor.get(column, [0])[0]), of] for column, (passed, of) in counts.items()}
     return {**floor, **best}
 
@@ -63,7 +63,7 @@ def measure(full: bool) -> dict[str, Any]:
 
 
 def write(floors: dict[str, Counts]) -> None:
-    """A line for each column, so that a change shows which."""
+    """One line per column, so that a diff shows the changed columns."""
     parts = [
         f'"{kind}": {{\n' + ",\n".join(f"  {json.dumps(c)}: {json.dumps(n)}" for c, n in floors[kind].items()) + "\n}"
         for kind in sorted(floors)

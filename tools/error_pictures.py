@@ -55,7 +55,7 @@ SCHEMES = {
 
 
 def in_terminal(program: str) -> str:
-    """What a terminal shows of `python train.py`."""
+    """The terminal output of `python train.py`."""
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "train.py").write_text(f"{IMPORTS}\n\n{program}\n")
         environment = {**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": str(COLUMNS)}
@@ -66,7 +66,7 @@ def in_terminal(program: str) -> str:
 
 
 def in_notebook(program: str) -> str:
-    """What the kernel of a notebook sends for a cell that fails, with codes for colours."""
+    """The output of a notebook kernel for a cell that fails, with colour codes."""
     import nbformat
     from nbclient import NotebookClient
 

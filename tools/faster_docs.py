@@ -1,4 +1,4 @@
-"""Write docs/faster.md: which ops have a faster way, and from what size on.
+"""Write docs/faster.md: the ops with a faster way, and the size from which it is used.
 
 python tools/faster_docs.py      writes it from rushlight/fast/index.py
 """

@@ -26,8 +26,8 @@ WIDTH = 120  # columns
 FUNCTION_LINES = 40
 FUNCTION_BRANCHES = 15
 DESCRIBED = "softmax", "layer_norm", "convolution"
-# Where the names of ops may be compared with: entries, kernels, and the page of faster ways. In the old layout, kernels
-# stood in ops/.
+# The places that may compare names of ops: entries, kernels, and the page of faster ways. In the old layout, kernels
+# were in ops/.
 NAMES_ALLOWED = "ops/", "kernels/", "fast/index.py"
 
 # The files that became core/ when the folders became layers.
@@ -55,7 +55,7 @@ class Source:
 
     @cached_property
     def token_lines(self) -> list[int]:
-        """The line of each token. Comments are no tokens."""
+        """The line of each token. Comments do not count as tokens."""
         return [token.start[0] for token in self.tokens()]
 
     def tokens(self) -> Iterator[tokenize.TokenInfo]:
@@ -84,7 +84,7 @@ def named_functions(node: ast.AST, prefix: str = "") -> Iterator[tuple[ast.AST, 
 
 
 def branches(function: ast.AST) -> int:
-    """In how many ways a function can be run: one, and one for each `if`, loop, handler, `and`, `or`."""
+    """The number of paths through a function: one, plus one for each `if`, loop, handler, `and`, `or`."""
     return 1 + sum(
         len(node.values) - 1 if isinstance(node, ast.BoolOp) else isinstance(node, BRANCHING)
         for node in ast.walk(function)
@@ -92,7 +92,7 @@ def branches(function: ast.AST) -> int:
 
 
 def late_imports(tree: ast.Module, package: str) -> tuple[int, int]:
-    """How many import statements stand in functions: of the package, and of others."""
+    """The number of import statements inside functions: of the package, and of others."""
     found = {
         node
         for function in ast.walk(tree)
@@ -175,7 +175,7 @@ def core_files(files: list[Source]) -> list[Source]:
 
 
 def measures(root: Path) -> dict[str, str]:
-    """{what is measured: its value} of the checkout in that folder."""
+    """{measure: its value} for the checkout in that folder."""
     package = root / "rushlight"
     files = sources(package)
     core = core_files(files)

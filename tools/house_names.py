@@ -1,4 +1,4 @@
-"""Counts the places where the package recognises an op by its name as text: such a fact belongs to the op's entry.
+"""Counts the places in the package that recognise an op by its name as text: such a fact belongs to the op's entry.
 
     python tools/house_names.py             the number of places in each file, and their sum
     python tools/house_names.py --list      file:line: name of each place
@@ -50,7 +50,7 @@ def table_names() -> frozenset[str]:
 
 
 def places(names: Container[str], root: Path = PACKAGE) -> list[Place]:
-    """All places below `root` where one of `names` is recognised, sorted by file and line."""
+    """All places below `root` that recognise one of `names`, sorted by file and line."""
     sources = {path.relative_to(root).as_posix(): path.read_text() for path in sorted(root.rglob("*.py"))}
     trees = {file: ast.parse(source) for file, source in sources.items()}
     tables = {
@@ -95,7 +95,7 @@ def file_of(module: str, files: Container[str]) -> str:
 
 
 def tables_in(tree: ast.Module, lines: list[str]) -> dict[str, list[ast.Constant]]:
-    """For each name that a module assigns, the texts that can be looked up in it; but for those of worlds."""
+    """For each name that a module assigns, the texts that can be looked up in it, except those of worlds."""
     found: dict[str, list[ast.Constant]] = {}
     for node in tree.body:
         world = lines[node.lineno - 2].startswith(WORLD)
@@ -108,7 +108,7 @@ def tables_in(tree: ast.Module, lines: list[str]) -> dict[str, list[ast.Constant
 
 
 def compared(node: ast.AST) -> Iterator[ast.expr]:
-    """What the name of an op is compared with or looked up in by this node."""
+    """The texts with which this node compares the name of an op, or looks it up."""
     if isinstance(node, ast.Compare):
         sides = [node.left, *node.comparators]
         if any(map(is_op_name, sides)):

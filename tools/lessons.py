@@ -89,7 +89,7 @@ def key(source: Path) -> str:
 
 
 def run(source: Path) -> NotebookNode:
-    """Runs a lesson in a new kernel. Raises nbclient's CellExecutionError where a cell raises."""
+    """Runs a lesson in a new kernel. Raises nbclient's CellExecutionError if a cell raises an error."""
     notebook = read(source)
     client = NotebookClient(
         notebook,

@@ -33,7 +33,7 @@ def extrema(error: np.ndarray, count: int) -> list[int]:
                 picks[-1] = i
         else:
             picks.append(i)
-    while len(picks) > count:  # drop at the end where the error is smaller
+    while len(picks) > count:  # ignored at the end, where the error is smaller
         picks.pop(0 if abs(error[picks[0]]) < abs(error[picks[-1]]) else -1)
     return picks
 

@@ -1,4 +1,4 @@
-"""Write docs/ops.md: how much of torch there is, and every op of the table with its gradients.
+"""Write docs/ops.md: the coverage of torch's names, and every op of the table with its gradients.
 
 make ops             writes it; asks torch for its names, so torch must be installed
 """
@@ -45,7 +45,7 @@ gradient of the output `out`; ops without one have none. [The reference](referen
 ROOT = Path(__file__).parent.parent
 PLACES = ["torch", "torch.Tensor", "torch.linalg", "torch.fft", "torch.special", "torch.nn.functional"]
 
-# What an array library on a CPU has no use for, by parts of names.
+# Names without a use for an array library on a CPU, by parts of names.
 APART = (
     "autocast",
     "cuda",
@@ -113,7 +113,7 @@ def follow(root: Any, path: str) -> Any:
 
 
 def coverage(torch: Any) -> tuple[str, str]:
-    """The table of counts and the lists of what is missing."""
+    """The table of counts and the lists of missing names."""
     rows, missing = [], []
     for path in PLACES:
         theirs, ours = names_of(follow(torch, path)), follow(rushlight, path)
@@ -147,7 +147,7 @@ def row(op: Op) -> str:
 
 
 def shown(rule: Callable) -> str:
-    """A rule as it prints itself; one with steps of its own by name only."""
+    """A rule as its own formula; a rule of several steps by its name only."""
     try:
         text = str(formula(rule))
     except Exception:

@@ -1,4 +1,4 @@
-"""What is public: the namespaces of rushlight, and the functions and classes of each."""
+"""The public names: the namespaces of rushlight, and the functions and classes of each."""
 
 from __future__ import annotations
 
@@ -65,8 +65,9 @@ NAMESPACES = [
 
 
 def members(namespace: str) -> dict[str, Any]:
-    """{name: function or class} of what is public in a namespace, each once: its `__all__`, or else the names that come
-    from rushlight's files."""
+    """{name: function or class} of the public names of a namespace, each once: its `__all__`, or the names defined in
+    rushlight's files.
+    """
     home = importlib.import_module(f"rushlight.{namespace}".rstrip("."))
     names = getattr(home, "__all__", None) or [name for name in dir(home) if not name.startswith("_")]
     found: dict[int, tuple[str, Any]] = {}

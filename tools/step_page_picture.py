@@ -67,7 +67,7 @@ def frames(path: Path, scheme: str) -> list[bytes]:
 
 
 def gif(pictures: list[bytes], path: Path) -> None:
-    """One palette for all frames, so that only what changes is stored."""
+    """One palette for all frames, so that only the differences are stored."""
     from PIL import Image
 
     size = (PICTURE_WIDTH, PICTURE_WIDTH * HEIGHT // WIDTH)

@@ -67,7 +67,7 @@ imports: set[str] = set()  # lines that the types written so far need; emptied f
 
 
 def shown(annotation: Any) -> str:
-    """An evaluated annotation; what the stubs have no name for is Any."""
+    """An evaluated annotation; Any if the stubs have no name for it."""
     if annotation is None or annotation is types.NoneType:
         return "None"
     origin, inside = typing.get_origin(annotation), typing.get_args(annotation)
@@ -89,7 +89,7 @@ def argument(inside: Any) -> str:
 
 
 def named(annotation: Any) -> str:
-    """A class by its name in the stubs; those of the package are imported."""
+    """A class by its name in the stubs; classes of the package are imported."""
     name, module = getattr(annotation, "__name__", ""), getattr(annotation, "__module__", "")
     if getattr(builtins, name, None) is annotation:
         return f"_{name}" if name in HIDDEN else "Any"
@@ -114,7 +114,7 @@ def annotations(function: Callable) -> dict[str, Any]:
 
 @cache
 def names_for_checkers(module: types.ModuleType) -> dict[str, Any]:
-    """What the module imports under `if TYPE_CHECKING:`."""
+    """The names that the module imports under `if TYPE_CHECKING:`."""
     found: dict[str, Any] = {}
     for node in ast.parse(inspect.getsource(module)).body:
         if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test):
@@ -256,7 +256,7 @@ def listed(parameters: list[inspect.Parameter], typed: dict[str, str]) -> list[s
 
 
 def summary(op: Op) -> str:
-    """The formula and what it does, in one line."""
+    """The formula and the description, in one line."""
     known = op_docstrings.text_of_subject(op)
     parts = [known.formula or op_docstrings.headline(op), op_docstrings.sentence(op)]
     return '"""' + ". ".join(filter(None, parts)).replace("\\", "\\\\") + '"""'
@@ -269,7 +269,7 @@ OPERATORS = {f"__{kind}{name}__" for name in BINARY for kind in ("", "r", "i")} 
 
 
 def operator(name: str) -> str:
-    """The stub of an operator: what Python gives it, and no more."""
+    """The stub of an operator: only the arguments that Python passes."""
     if name in OPERATORS:
         return f"def {name}(self, other: Any) -> _Tensor: ..."
     return f"def {name}(self) -> _Tensor: ..."
@@ -295,7 +295,7 @@ def everything() -> dict[str, Any]:
     found = {}
     for name in dir(rushlight):
         with contextlib.suppress(ImportError, AttributeError), warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of what torch has but advises against
+            warnings.simplefilter("ignore")  # names that torch has but advises against
             found[name] = getattr(rushlight, name)
     return found
 
@@ -336,7 +336,7 @@ def entry(name: str, value: Any) -> Iterator[str]:
 
 
 def name_in(module: str, value: Any, name: str) -> str | None:
-    """The name under which a module has a class or function: `name`, or the value's own."""
+    """The name of a class or function in its module: `name`, or the value's own."""
     home = sys.modules.get(module)
     return next((n for n in (name, value.__name__) if getattr(home, n, None) is value), None)
 

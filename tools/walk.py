@@ -27,7 +27,7 @@ from typing import Any
 HERE = Path(__file__).resolve().parent.parent
 WARM_CALL = 5  # the call of a statement that counts as warm
 COMPILED_CALLS = 4
-# What stands between these is no file of the package: the standard library and installed packages.
+# Files in these folders do not belong to the package: the standard library and installed packages.
 FOREIGN = tuple(sysconfig.get_paths()[key] for key in ("stdlib", "platstdlib", "purelib"))
 INNER = {"<module>", "<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>"}
 
@@ -145,7 +145,7 @@ def compiled_step(torch: Any) -> Statement:
     return lambda: compiled(x, y)
 
 
-# name -> what makes it, the index of the statement
+# name -> (setup, the index of the measured statement)
 STATEMENTS: dict[str, tuple[Callable[[Any], tuple[Statement, ...]], int]] = {
     "a * b": (product, 0),
     "(a * b).backward(g)": (product, 1),
@@ -174,7 +174,7 @@ def walks(name: str) -> list[Walk]:
 
 
 def elsewhere(root: Path, *arguments: str) -> str:
-    """What this script prints in a process that imports rushlight from `root`."""
+    """The output of this script in a process that imports rushlight from `root`."""
     env = {**os.environ, "PYTHONPATH": str(root)}
     command = [sys.executable, __file__, *arguments]
     done = subprocess.run(command, cwd=root, env=env, text=True, stdout=subprocess.PIPE)

@@ -17,9 +17,9 @@ class detect_anomaly(Setting):
     """Inside, backward raises RuntimeError when a gradient becomes nan or inf, and names the line of the forward
     statement.
 
-    The message also names the op of the forward pass that made the first such value, if there is one. torch looks for
+    The message also names the op of the forward pass that made the first such value, if there is one. torch checks for
     nan only: pass `check_inf=False` if gradients may overflow, as under `amp.GradScaler`. The check of a gradient costs
-    about as much as an op on a small tensor, so detection may stay on.
+    about as much as an op on a small tensor, so detection may stay switched on.
 
     >>> x = rushlight.tensor(0., requires_grad=True)
     >>> with rushlight.autograd.detect_anomaly():

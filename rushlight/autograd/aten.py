@@ -85,7 +85,7 @@ def sparse_addmm(self: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alp
 
 
 def sparse_mm_reduce(self: Tensor, other: Tensor, reduce: str) -> tuple[Tensor, Tensor]:
-    """NotImplementedError: products whose terms are not added are not there."""
+    """NotImplementedError: products whose terms are not added are not supported."""
     raise not_implemented_error(
         f"aten._sparse_mm_reduce_impl with {reduce!r} is not supported", "torch.sparse.mm computes the sum"
     )
@@ -122,7 +122,7 @@ OWN: dict[str, Callable] = {
 
 
 @cache
-def __getattr__(name: str) -> Packet:  # not kept as a global: `slice` and `sum` mean Python's in this file
+def __getattr__(name: str) -> Packet:  # not a global: `slice` and `sum` are Python's in this file
     if name.startswith("__"):
         raise AttributeError(name)
     function = OWN.get(name) or getattr(sys.modules["rushlight"], name, None) or getattr(Tensor, name, None)

@@ -42,7 +42,7 @@ KEYS = {
 
 class CustomOp:
     """A function that runs outside the graph; `register_autograd` defines its gradients. `kernels`: the function for
-    the CPU ("cpu"), for meta tensors ("meta"), or composed of ops, whose gradients it has ("composite").
+    the CPU ("cpu"), for meta tensors ("meta"), or composed of ops with their own gradients ("composite").
     """
 
     def __init__(self, name: str, given: Signature, mutates_args: Iterable[str] = ()):
@@ -84,7 +84,7 @@ class CustomOp:
             return self.kernels["composite"](*given.args, **given.kwargs)
         if mode().batch is not None and self._function.vmap is Function.vmap:
             for t in tree_leaves((args, kwargs)):
-                # of vmap, for which nothing is registered
+                # vmap, for which no rule is registered
                 if hasattr(getattr(t, "_array", None), "level"):
                     return t._array.one_by_one(self, args, kwargs)
         if self._mutates:
@@ -162,8 +162,8 @@ def custom_op(
 ) -> Any:
     """The function as an op "name::op", also at torch.ops.name.op; function and decorator.
 
-    `mutates_args`: the names of arguments that it writes to; such an op is not recorded. ValueError for a name without
-    a namespace.
+    `mutates_args`: the names of arguments that the op writes to; such an op is not recorded. ValueError for a name
+    without a namespace.
 
     >>> import numpy as np
     >>> @rushlight.library.custom_op("mylib::flipped", mutates_args=())
@@ -183,8 +183,7 @@ def custom_op(
 
 
 def triton_op(name: str, fn: Callable | None = None, /, *, mutates_args: Any, schema: str | None = None) -> Any:
-    """`custom_op` for a function that calls Triton kernels: where there is no GPU, a function that computes with
-    tensors.
+    """`custom_op` for a function that calls Triton kernels; without a GPU, the function computes with tensors.
 
     >>> @rushlight.library.triton_op("mylib::tripled", mutates_args=())
     ... def tripled(x: rushlight.Tensor) -> rushlight.Tensor:
@@ -302,7 +301,7 @@ class Library:
 
 
 def defined(op: str | CustomOp) -> CustomOp:
-    """An op by its name, or itself."""
+    """An op by its name, or the op itself."""
     if isinstance(op, CustomOp):
         return op
     op = op.removesuffix(".default")

@@ -98,7 +98,7 @@ def held_tensors() -> Iterator[tuple[str, Tensor]]:
 
 
 def tensors_of(value: Any) -> Iterator[tuple[str, Tensor]]:
-    """(what stands behind the name, tensor) for a tensor, or the tensors that a list, dict or object holds."""
+    """(access path, tensor) for a tensor, or for the tensors in a list, dict or object."""
     if isinstance(value, Tensor):
         yield "", value
     elif isinstance(value, (list, tuple)):
@@ -115,7 +115,7 @@ WRITING = re.compile(r"^(?:([\w.]+) *= *)?([\w.]+)\.(\w*[a-z])_\((.*)\)$")
 
 
 def instead_of_writing(written_at: str) -> str:
-    """What to write in place of the statement that wrote, `file.py:3: y += 1`."""
+    """The hint for the statement that wrote, `file.py:3: y += 1`."""
     text = written_at.partition(": ")[2]
     for part in [part.strip() for part in text.split(";")]:
         if (hint := out_of_place(part)) != "":

@@ -1,5 +1,6 @@
-"""The check of anomaly detection: after each node of backward, are its gradients finite? If not, where did nan
-begin?"""
+"""The check of anomaly detection: it tests the gradients of each node of backward for nan and inf, and finds their
+origin.
+"""
 
 from __future__ import annotations
 
@@ -21,8 +22,9 @@ NAN, BOTH = "nan", "nan or inf"  # the values of `mode().checks`, besides ""
 def finite(array: np.ndarray) -> bool:
     """Whether all numbers are finite.
 
-    A finite dot product of the array with itself proves it, in one pass at BLAS's speed. If the product is not finite,
-    it may have overflowed, and each number is checked."""
+    A finite dot product of the array with itself proves that all numbers are finite, in one pass at BLAS's speed. If
+    the product is not finite, it may have overflowed, and each number is checked.
+    """
     kind = array.dtype.kind
     if kind == "f":
         # `vdot` copies arrays that are not C-contiguous
@@ -33,8 +35,9 @@ def finite(array: np.ndarray) -> bool:
 
 
 def check(node: Node, outgoing: Any, looks_for: str) -> None:
-    """RuntimeError if a gradient from the node's rules is not finite; names the statement and where nan or inf
-    began."""
+    """RuntimeError if a gradient from the node's rules is not finite; the message names the statement and the origin of
+    nan or inf.
+    """
     for i, g in enumerate(outgoing):
         array: Any = numbers(g) if isinstance(g, Tensor) else g if isinstance(g, (ndarray, generic)) else None
         # None: no gradient, or Parts, whose gradients have been checked already

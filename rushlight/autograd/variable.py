@@ -28,7 +28,7 @@ class VariableType(type):
 
 
 class Engine:
-    """`Variable._execution_engine`: what libraries call of torch's engine."""
+    """`Variable._execution_engine`: the part of torch's engine that libraries call."""
 
     queue_callback = staticmethod(queue_callback)
 

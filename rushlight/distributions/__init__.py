@@ -1,4 +1,4 @@
-"""Random variables: samples, log-probabilities, entropies, transforms, and how far one is from another (KL)."""
+"""Random variables: samples, log-probabilities, entropies, transforms, and KL divergences."""
 
 import sys as _sys
 

@@ -68,7 +68,7 @@ class dependent_property(property, Dependent):
 
     @property
     def event_dim(self) -> int:  # type: ignore[override]
-        """Of the values of all objects. NotImplementedError where objects differ."""
+        """The common value of an attribute of all objects. NotImplementedError if the objects differ."""
         if self.options[1] is None:
             raise not_implemented_error(".event_dim cannot be determined statically")
         return self.options[1]

@@ -56,7 +56,7 @@ class Bernoulli(OfOutcomes, ExponentialFamily):
 
 
 class Categorical(OfOutcomes):
-    """p(i) = probs[i], which are made to add up to 1; or softmax(logits)[i]. Values are int64 from 0 to n - 1.
+    """p(i) = probs[i], normalized to add up to 1; or softmax(logits)[i]. Values are int64 from 0 to n - 1.
 
     >>> rushlight.distributions.Categorical(rushlight.tensor([1.0, 3.0])).probs
     tensor([0.2500, 0.7500])
@@ -129,7 +129,7 @@ class OfCategorical(Distribution):
 
 
 class OneHotCategorical(OfCategorical):
-    """p(x) = probs[i], x a row of zeros with a 1 at i: `Categorical` with such values.
+    """p(x) = probs[i], x a one-hot row with a 1 at i: `Categorical` with one-hot values.
 
     >>> d = rushlight.distributions.OneHotCategorical(rushlight.tensor([1., 3.]))
     >>> d.log_prob(rushlight.tensor([0., 1.])).exp()

@@ -27,7 +27,7 @@ D = TypeVar("D", bound="Distribution")
 class Distribution:
     """p(x): a random variable, or a batch of them, `batch_shape`, each with values of `event_shape`.
 
-    `sample(shape)` gives shape + batch_shape + event_shape, `log_prob` of such values shape + batch_shape.
+    `sample(shape)` gives shape + batch_shape + event_shape, `log_prob` of these values has shape + batch_shape.
     `validate_args=False` leaves out the checks of arguments and values.
 
     >>> d = rushlight.distributions.MultivariateNormal(rushlight.zeros(3, 2), rushlight.eye(2))

@@ -71,7 +71,7 @@ class PowerTransform(Transform):
 
 
 def clipped_sigmoid(x: Tensor) -> Tensor:
-    """1 / (1 + exp(-x)), which never is 0 or 1."""
+    """1 / (1 + exp(-x)), kept away from 0 and 1."""
     return rushlight.sigmoid(x).clamp(tiny_of(x), 1 - eps_of(x))
 
 

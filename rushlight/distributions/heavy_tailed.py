@@ -154,13 +154,13 @@ class GeneralizedPareto(Distribution):
         return constraints.interval(self.loc, upper)
 
     def _general_or_limit(self, general: Tensor, limit: Tensor) -> Tensor:
-        """`general`, but `limit` where the concentration is near 0."""
+        """`general`, or `limit` if the concentration is near 0."""
         near = rushlight.isclose(self.concentration, rushlight.zeros_like(self.concentration))
         return rushlight.where(near, limit, general)
 
     @property
     def _safe_concentration(self) -> Tensor:
-        """The concentration, but 1 where it is near 0, for use as a divisor."""
+        """The concentration as a divisor: 1 if it is near 0."""
         return self._general_or_limit(self.concentration, rushlight.ones_like(self.concentration))
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:

@@ -85,7 +85,7 @@ EXCLUDED: dict[type, tuple] = {
 }
 
 
-# up to which alpha the expectations of a Pareto p are infinite
+# the largest alpha for which the expectations of a Pareto p are infinite
 INFINITE = {Exponential: 1, Gamma: 1, Normal: 2}
 
 
@@ -94,7 +94,7 @@ def expectation(asked: Callable) -> Callable:
 
 
 def of_pareto(asked: Callable, limit: float) -> Callable:
-    """inf, with gradients 0, where the expectations do not exist."""
+    """inf, with gradients 0, if the expectations do not exist."""
 
     def divergence(p: Pareto, q: Any) -> Tensor:
         infinite = p.alpha <= limit
@@ -105,7 +105,7 @@ def of_pareto(asked: Callable, limit: float) -> Callable:
 
 
 def within(p: Any, q: Any, found: Tensor) -> Tensor:
-    """inf where p takes values outside the support of q."""
+    """inf if p takes values outside the support of q."""
     low, high = (p.low, p.high) if isinstance(p, Uniform) else (0.0, 1.0)
     bounded = isinstance(p, (Uniform, Beta, ContinuousBernoulli))
     if bounded and isinstance(q, Uniform):
@@ -148,7 +148,7 @@ def uniform_beta(p: Uniform, q: Beta) -> Tensor:
 
 @register_kl(Normal, Laplace)
 def normal_laplace(p: Normal, q: Laplace) -> Tensor:
-    """E|x - m| of a normal x is that of a folded normal number."""
+    """E|x - m| of a normal x is the mean of a folded normal number."""
     z = (p.loc - q.loc) / p.scale
     distance = p.scale * (math.sqrt(2 / math.pi) * (-0.5 * z.pow(2)).exp() + z * rushlight.erf(z / math.sqrt(2)))
     return (2 * q.scale).log() + distance / q.scale - p.entropy()

@@ -58,8 +58,8 @@ def mahalanobis(tril: Any, x: Any) -> Any:
 
 
 class OfMatrix(Distribution):
-    """Given by one of three forms of a covariance; the others are computed on demand from `_unbroadcasted_scale_tril`,
-    which holds only as many matrices as were given. (There is no __init__: gpytorch calls that of Distribution.)
+    """A covariance given in one of three forms; the others come from `_unbroadcasted_scale_tril`, which is not expanded
+    to the batch. (There is no __init__: gpytorch calls Distribution's.)
     """
 
     _unbroadcasted_scale_tril: Any

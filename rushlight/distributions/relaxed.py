@@ -171,12 +171,12 @@ class ContinuousBernoulli(OfOutcomes, ExponentialFamily):
 
     @property
     def _outside(self) -> Any:
-        """Where the exact formulas are stable; elsewhere a Taylor polynomial is used."""
+        """True if the exact formulas are stable; otherwise a Taylor polynomial is used."""
         return (self.probs <= self._lims[0]) | (self.probs > self._lims[1])
 
     @property
     def _cut(self) -> Any:
-        """probs, moved to where the formulas hold."""
+        """probs, moved into the range in which the formulas hold."""
         return rushlight.where(self._outside, self.probs, self._lims[0])
 
     def _log_norm(self) -> Tensor:

@@ -17,7 +17,7 @@ class Transform:
     """y = f(x), from values in `domain` to values in `codomain`.
 
     A subclass defines `_call(x)`, `_inverse(y)` and `log_abs_det_jacobian(x, y)`. With `cache_size=1` the last pair is
-    kept, so that the inverse of the last result returns the same object x.
+    cached, so that the inverse of the last result returns the same object x.
 
     >>> f = rushlight.distributions.ExpTransform(cache_size=1)
     >>> x = rushlight.tensor([1., 2.])
@@ -90,11 +90,11 @@ class Transform:
         raise not_implemented_error(f"{type(self).__name__} has no log_abs_det_jacobian")
 
     def forward_shape(self, shape: Any) -> Size:
-        """The shape of f(x), of that of x."""
+        """The shape of f(x), given the shape of x."""
         return Size(shape)
 
     def inverse_shape(self, shape: Any) -> Size:
-        """The shape of x, of that of f(x)."""
+        """The shape of x, given the shape of f(x)."""
         return Size(shape)
 
     def __eq__(self, other: object) -> bool:
@@ -161,7 +161,7 @@ class ComposeTransform(Transform):
         self.domain, self.codomain = self._ends()
 
     def _ends(self) -> tuple[Any, Any]:
-        """The domain and the codomain; a part on single numbers takes all dimensions of a later one's."""
+        """The domain and the codomain; an elementwise part is extended to the event dimensions of a later part."""
         if not self.parts:
             return constraints.real, constraints.real
         domain, codomain, n = self.parts[0].domain, self.parts[-1].codomain, self.parts[-1].codomain.event_dim

@@ -184,7 +184,7 @@ class CumulativeDistributionTransform(Transform):
 
 
 class CatTransform(Transform):
-    """y = (f_1(x_1), f_2(x_2), ...): transforms of parts of given `lengths` along `dim`.
+    """y = (f_1(x_1), f_2(x_2), ...): transforms of parts with the given `lengths` along `dim`.
 
     >>> d = rushlight.distributions
     >>> f = d.CatTransform([d.ExpTransform(), d.AffineTransform(0.0, 2.0)], lengths=[1, 2])

@@ -82,7 +82,7 @@ class Level:
         self.open = False
 
     def around(self, inside: Mode) -> Mode:
-        """The mode in which ops run on the values: with the outer vmap and the outer watchers."""
+        """The mode of ops on the values: with the outer vmap and the outer watchers."""
         known, outside = self.modes
         if known is not inside:
             outside = inside.but(batch=self.outer, watch=self.watch)
@@ -230,8 +230,9 @@ def wrap(value: Tensor, level: Level) -> Tensor:
 
 
 def spread_as(x: Tensor, like: Tensor) -> Tensor:
-    """x, repeated for the samples of each level at which `like` is batched and x is not: `like` can be written into
-    it."""
+    """x, repeated for the samples of each level at which `like` is batched and x is not, so that `like` can be written
+    into x.
+    """
     batch, own = cast(Any, like._array), cast(Any, x._array)
     if batch.__class__ is not Batch:
         return x

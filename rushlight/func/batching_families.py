@@ -1,5 +1,4 @@
-"""How vmap runs an op on all samples at once: decided by its family, for general ops by the word `batched` in their
-entry.
+"""The batching rule of each op: decided by its family, or for general ops by the word `batched` in their entry.
 
 A rule gets the op, the level, the inputs as `Part`s and the settings of one sample's call. It returns the outputs for
 all samples, with the batch in front. An op without a rule runs sample by sample, with a warning.
@@ -114,8 +113,8 @@ def front(t: Any, dim: int | None, level: Level) -> Any:
 
 
 def without_samples(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
-    """Empty results for 0 samples; their shape is that of the op's result for one sample of zeros. (A reshape of an
-    empty batch could not infer -1.)
+    """Empty results for 0 samples; their shape is the result's shape for one sample of zeros. (A reshape of an empty
+    batch could not infer -1.)
     """
     one = Level(1, level.randomness, level.name)
 
@@ -229,7 +228,7 @@ def shifted(name: str, value: Any, size: int, ndim: int) -> Any:
 
 
 def fold(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
-    """On (N, C, ...), where the batch is as good as N: (B, N, ...) as (B N, ...), and back."""
+    """For ops on (N, C, ...) in which the batch can be merged with N: (B, N, ...) becomes (B N, ...), and back."""
     inputs = [p and folded(p.whole()) for p in parts]
     return unfolded(call(op, inputs, settings), level.size)
 
@@ -249,7 +248,7 @@ def unfolded(made: Any, b: int) -> Any:
 
 
 def dynamic(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
-    """RuntimeError: numbers decide the shape of the result, which no batch could have."""
+    """RuntimeError: the shape of the result depends on the numbers, so no batch can have it."""
     raise runtime_error(
         "vmap: We do not support batching operators that can output dynamic shape. Attempted to vmap over "
         f"aten::{op.called}."

@@ -65,7 +65,7 @@ class Places:
         return ops["squeeze"](t, tuple([1 + dim for dim in self.points])) if self.points else t
 
     def result(self, t: Tensor) -> Tensor:
-        """(B, *I, *rest), as NumPy gives it, with I where a sample has it."""
+        """(B, *I, *rest), as NumPy returns it, with I moved to its position in a sample's result."""
         if not self.at:
             return t
         return ops["movedim"](t, tuple(range(1, 1 + self.ndim)), tuple(range(1 + self.at, 1 + self.at + self.ndim)))
@@ -127,7 +127,7 @@ def result_ndim(x_ndim: int, places: Places) -> int:
 def index(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
     (x, tensors), (key,) = parts, settings
     if side_by_side(key) and not any(p.mapped or p.value._array.dtype.kind == "b" for p in tensors):
-        shared = [p.value for p in tensors]  # all samples at once; laid out in memory as one is
+        shared = [p.value for p in tensors]  # all samples in one array, with the memory layout of one sample
         return call(op, [x.whole(), shared], ((slice(None), *key),))
     places = Places(x.ndim, tensors, key, level)
     return places.result(call(op, [places.opened(x.whole()), places.tensors], (places.key,)))

@@ -135,7 +135,7 @@ def overwrite(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
 
 @rule(shape.placed)
 def placed(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
-    """The samples one after the other in memory, each with the given strides."""
+    """The samples contiguous in memory, each with the given strides."""
     value, (strides,) = parts[0].value, settings
     _, end = reach(value._array.shape[1:], strides, 0)
     return call(op, [value], ((end, *strides),))
@@ -173,7 +173,7 @@ def dot(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
 
 @rule(matmul.mv)
 def mv(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
-    """One product where all samples share the vector, or the matrix: (B n, k) @ (k,), (B, k) @ (k, n)."""
+    """One product if all samples share the vector or the matrix: (B n, k) @ (k,), (B, k) @ (k, n)."""
     x, y = parts
     if not y.mapped:
         return unfolded(call(op, [folded(x.value), y.value], ()), level.size)

@@ -1,4 +1,4 @@
-"""Jacobians and Hessians: `vjp` for each output, or `jvp` for each input, all at once by `vmap`."""
+"""Jacobians and Hessians: `vjp` for each output, or `jvp` for each input, all in one call of `vmap`."""
 
 from __future__ import annotations
 
@@ -58,8 +58,8 @@ def jacrev(
 def jacfwd(func: Callable, argnums: ArgNums = 0, has_aux: bool = False, *, randomness: str = "error") -> Callable:
     """f -> J, J[i, j] = d f_i / d x_j, by forward mode: a column per element of the input. Fast if inputs are few.
 
-    The results have the structure of those of `jacrev`. f runs once, inside `vmap`: all samples share the arguments,
-    and each sample has one unit vector as the tangent. `randomness`: as in `vmap`.
+    The results have the same structure as `jacrev`'s. f runs once, inside `vmap`: all samples share the arguments, and
+    each sample has one unit vector as the tangent. `randomness`: as in `vmap`.
 
     >>> from rushlight.func import jacfwd
     >>> jacfwd(lambda x: x * x)(rushlight.tensor([1., 2.]))
@@ -122,7 +122,7 @@ def of_chosen(func: Callable, args: tuple, kwargs: dict, argnums: ArgNums) -> tu
 def along_basis(function: Callable, like: Sequence[Tensor], chunk_size: int | None, randomness: str = "error") -> Any:
     """The results of a linear function for every unit vector of the tensors `like` together, stacked in dimension 0."""
     total = sum([t.numel() for t in like])
-    if total == 1 and len(like) == 1:  # one unit vector: without vmap, whose ops cost more
+    if total == 1 and len(like) == 1:  # one unit vector: vmap would only add overhead
         return tree_map(lambda row: row.unsqueeze(0), function(ones_like(like[0])))
     unit = eye(total, dtype=like[0].dtype) if len({t.dtype for t in like}) == 1 else eye(total)
     basis = [part.reshape(total, *t.shape).to(t.dtype) for part, t in zip(apart(unit, like, 1), like)]

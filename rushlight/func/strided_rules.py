@@ -13,7 +13,9 @@ from rushlight.ops.shape import as_strided
 
 @rule(as_strided.lie)
 def lie(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
-    """The steps of a sample behind that from one sample to the next; the first begins where the values do."""
+    """The strides of a sample, after the stride from one sample to the next; the first sample starts at the start of
+    the values.
+    """
     value, (size, stride, start, own) = parts[0].value, settings
     step = value.stride(0)
     return call(op, [value], ((level.size, *size), (step, *stride), start, (step, *own)))

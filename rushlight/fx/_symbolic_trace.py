@@ -1,4 +1,4 @@
-"""torch's private module of the tracer, from which programs import all the same."""
+"""torch's private module of the tracer, which programs import nevertheless."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The functions that a trace records when an argument is a proxy, and the places where users find them."""
+"""The functions that a trace records when an argument is a proxy, and their public names."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ HOMES = {
     ".linalg": "torch.linalg",
     ".fft": "torch.fft",
 }
-# (id of a module's globals, name) of functions that stay whole, by `wrap`
+# (id of a module's globals, name) of functions that `wrap` keeps whole
 WRAPPED: dict[tuple[int, str], None] = {}
 WHOLE = "functions that stay whole"  # the key in the namespace of a graph's code that lists such names
 PATCHING = threading.RLock()  # one trace at a time
@@ -48,7 +48,7 @@ def known() -> tuple[tuple[dict, str, Any], ...]:
 
 @lru_cache(maxsize=1)
 def paths() -> dict[int, str]:
-    """Where each is found, by its id: torch.relu."""
+    """The public place of each function, by its id: torch.relu."""
     homes = {id(vars(import_module("rushlight" + home))): path for home, path in HOMES.items()}
     found = {id(_assert): "torch._assert"}  # private, but in the traces of specialized functions
     for namespace, name, f in known():
@@ -59,7 +59,7 @@ def paths() -> dict[int, str]:
 
 
 def path_of(function: Any) -> str:
-    """Where a function is found: torch.relu, operator.add, builtins.getattr."""
+    """The public name of a function: torch.relu, operator.add, builtins.getattr."""
     name, module = function.__name__, function.__module__ or ""
     if getattr(builtins, name, None) is function:
         return f"builtins.{name}"
@@ -133,7 +133,7 @@ def recorded_in_layers(take: Take) -> Iterator[None]:
         for name, f in file.items()
         if id(private(f)) in originals
     ]
-    # nn/linear.py calls the op itself, which programs know as F.linear
+    # nn/linear.py calls the op itself; programs know it as F.linear
     public = {f.__name__: f for _, _, f in known() if isinstance(private(f), FunctionType)}
     places += [
         (vars(module), name, f, public[f.__name__])

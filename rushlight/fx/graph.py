@@ -81,7 +81,7 @@ class Graph:
         name: str | None = None,
         type_expr: Any = None,
     ) -> Node:
-        """A new node where nodes are being inserted."""
+        """A new node at the current insertion point."""
         if op not in OPCODES:
             raise AssertionError(f"{op!r} is not an op of a graph; the ops are {', '.join(OPCODES)}")
         wanted = name or self._target_to_str(target)
@@ -127,7 +127,7 @@ class Graph:
         return self.create_node("output", "output", (result,), type_expr=type_expr)
 
     def node_copy(self, node: Node, arg_transform: Callable[[Node], Any] = lambda x: x) -> Node:
-        """A copy of a node, perhaps of another graph, whose arguments are `arg_transform` of that one's."""
+        """A copy of a node, perhaps from another graph, with its arguments mapped by `arg_transform`."""
         made = self.create_node(
             node.op,
             node.target,
@@ -152,7 +152,7 @@ class Graph:
         return None
 
     def erase_node(self, to_erase: Node) -> None:
-        """Take out a node. RuntimeError while it is used."""
+        """Remove a node. RuntimeError while it is used."""
         if to_erase.users:
             raise runtime_error(
                 f"Tried to erase Node {to_erase} but it still had {len(to_erase.users)} users in the graph: "
@@ -241,7 +241,7 @@ class Graph:
     def code(self, names: dict[str, Any]) -> str:
         """The function as Python text; `names` is filled with the objects that the text refers to."""
         arguments, body, gives = ["self"], [], ""
-        # who uses each value last
+        # the last user of each value
         last = {used: node for node in self.nodes for used in node.all_input_nodes}
         for node in self.nodes:
             if node.op == "placeholder":

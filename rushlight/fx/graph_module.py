@@ -79,7 +79,7 @@ class GraphModule(Module):
         return self._code
 
     def recompile(self) -> str:
-        """Write the forward anew, after the graph."""
+        """Regenerate the forward from the graph."""
         names: dict[str, Any] = {}
         self.__dict__["_code"] = self._graph.code(names)
         self.__dict__["_names"], self.__dict__["_run"] = names, compiled(self._code, names, self._class_name)
@@ -106,7 +106,7 @@ class GraphModule(Module):
         return owner._modules.pop(name, None) is not None
 
     def delete_all_unused_submodules(self) -> None:
-        """Take out the submodules that the graph does not call."""
+        """Remove the submodules that the graph does not call."""
         used = {n.target for n in self.graph.nodes if n.op in ("call_module", "get_attr")}
         for name in [name for name, _ in self.named_modules()][:0:-1]:
             if not any(target == name or target.startswith(name + ".") for target in used):
@@ -141,7 +141,7 @@ class GraphModule(Module):
         return made
 
     def __reduce_ex__(self, protocol: Any) -> tuple:
-        """The code, the objects in it, and the parts that it names. Loading traces the code again, as in torch."""
+        """The code, its objects, and the parts that it refers to. Loading traces the code again, as in torch."""
         parts = {n.target: found(self, n.target) for n in self._graph.nodes if n.op in ("get_attr", "call_module")}
         return loaded, (self._code, self._names, parts, self._class_name, self.training)
 

@@ -44,7 +44,7 @@ def nodes_in(*arguments: Any) -> list[Node]:
 
 
 def shown(a: Any) -> str:
-    """An argument as graphs show it: %name for a node."""
+    """An argument as shown in graphs: %name for a node."""
     if isinstance(a, list):
         return "[" + ", ".join(map(shown, a)) + "]"
     if isinstance(a, tuple):
@@ -58,7 +58,7 @@ class Node:
     """One step of a graph: out = target(*args, **kwargs).
 
     `op`: placeholder, get_attr, call_function, call_method, call_module or output. `target`: the function, or the name
-    of an attribute, method or module. `args` and `kwargs`: nodes stand for values. `users`: the nodes that use this
+    of an attribute, method or module. `args` and `kwargs`: nodes represent values. `users`: the nodes that use this
     one. `meta`: a dict for notes.
 
     >>> f = rushlight.fx.symbolic_trace(lambda x: x.relu())
@@ -123,19 +123,19 @@ class Node:
         self._next.prepend(x)
 
     def update_arg(self, i: int, arg: Any) -> None:
-        """Another argument at place i."""
+        """Replace the argument at index i."""
         self.args = (*self._args[:i], arg, *self._args[i + 1 :])
 
     def update_kwarg(self, key: str, arg: Any) -> None:
-        """Another argument of that name."""
+        """Replace the argument of that name."""
         self.kwargs = {**self._kwargs, key: arg}
 
     def insert_arg(self, i: int, arg: Any) -> None:
-        """One more argument, at place i."""
+        """Insert an argument at index i."""
         self.args = (*self._args[:i], arg, *self._args[i:])
 
     def replace_input_with(self, old_input: Node, new_input: Node) -> None:
-        """`new_input` wherever `old_input` is among its arguments."""
+        """Replace `old_input` by `new_input` among the arguments."""
 
         def other(node: Node) -> Node:
             return new_input if node is old_input else node
@@ -149,7 +149,7 @@ class Node:
         *,
         propagate_meta: bool = False,
     ) -> list[Node]:
-        """`replace_with` wherever this node is used; the nodes that were changed."""
+        """Replace this node by `replace_with` in all its users; returns the changed nodes."""
         if propagate_meta:
             replace_with.meta.update(self.meta)
         changed = [user for user in self.users if delete_user_cb(user)]
@@ -170,7 +170,7 @@ class Node:
     def format_node(
         self, placeholder_names: list[str] | None = None, maybe_return_typename: list[str] | None = None
     ) -> str:
-        """Its line in the graph's text."""
+        """The node's line in the graph's text."""
         if self.op == "output":
             return f"return {self._said()}"
         head = (

@@ -21,7 +21,7 @@ class TraceError(ValueError):
 class Proxy:
     """A value that is not known during tracing.
 
-    Operators, methods, attributes and torch's functions of it are taken down, without a tracer in the node's own graph.
+    Operators, methods, attributes and torch's functions of it are recorded, without a tracer in the node's own graph.
 
     >>> graph = rushlight.fx.Graph()
     >>> x = rushlight.fx.Proxy(graph.placeholder("x"))
@@ -88,7 +88,7 @@ class Attribute(Proxy):
 
     @property
     def node(self) -> Node:  # type: ignore[override]
-        """Made when it is used as a value."""
+        """Created when it is used as a value."""
         if self._node is None:
             self._node = self.tracer.create_proxy("call_function", getattr, (self.root, self.attr), {}).node
         return self._node
@@ -146,7 +146,7 @@ for _name in ("eq", "ne", "lt", "gt", "le", "ge", "pos", "neg", "invert", "abs",
 
 
 def take(kind: str, target: Any, args: tuple, kwargs: dict) -> Proxy | None:
-    """The call taken down, if a proxy is among its arguments."""
+    """The call as a recorded node, if a proxy is among its arguments."""
     proxy = proxy_in(args, kwargs)
     if proxy is not None and len(args) == 2 and getattr(target, "__name__", "") == "einsum":
         args = (args[0], *args[1]) if isinstance(args[1], (list, tuple)) else args  # as torch does

@@ -72,7 +72,7 @@ def anchors_of(sought: Graph) -> list[Node]:
 
 
 def matches_of(sought: Graph, graph: Graph) -> Iterator[Found]:
-    """All places of the pattern, in the order of the program."""
+    """All matches of the pattern, in the order of the program."""
     partial: list[Found] = [{}]
     for anchor in anchors_of(sought):
         partial = [
@@ -103,7 +103,7 @@ def matched(sought: Any, value: Any, so_far: Found) -> Found | None:
 
 
 def matched_parts(sought: Any, value: Any, so_far: Found) -> Found | None:
-    """The same of arguments: lists part by part, plain values if they are equal."""
+    """The same for arguments: lists element by element, plain values if they are equal."""
     if not isinstance(sought, (list, tuple)):
         return so_far if type(value) is type(sought) and value == sought else None
     if not isinstance(value, (list, tuple)) or len(value) != len(sought):
@@ -115,9 +115,7 @@ def matched_parts(sought: Any, value: Any, so_far: Found) -> Found | None:
 
 
 def alike(sought: Node, node: Node) -> bool:
-    """Whether two nodes are the same operation, apart from their arguments. get_attr nodes match whatever the tensor
-    is.
-    """
+    """Whether two nodes are the same operation, apart from their arguments. Two get_attr nodes always match."""
     if sought.op != node.op:
         return False
     if sought.op != "get_attr":

@@ -35,7 +35,7 @@ def _assert_is_none(value: Any, message: str) -> None:
 
 
 def is_layer(m: Any) -> bool:
-    """Whether it is a module of torch.nn, but for Sequential."""
+    """Whether it is a module of torch.nn, except Sequential."""
     return shown_names.home(type(m)).startswith("rushlight.nn") and not isinstance(m, Sequential)
 
 
@@ -59,7 +59,7 @@ def marked() -> Iterator[None]:
 
 
 class Tracer:
-    """graph = Tracer().trace(module or function). To change how, override `is_leaf_module` or `call_module`.
+    """graph = Tracer().trace(module or function). To customise tracing, override `is_leaf_module` or `call_module`.
 
     >>> graph = rushlight.fx.Tracer().trace(lambda x: x.relu() + 1)
     >>> [node.name for node in graph.nodes]
@@ -109,8 +109,8 @@ class Tracer:
         return Proxy(node, self)
 
     def create_arg(self, a: Any) -> Any:
-        """An argument as graphs hold it: a node for a proxy, parameter or tensor. NotImplementedError for other values
-        that are not plain.
+        """An argument as stored in graphs: a node for a proxy, parameter or tensor. NotImplementedError for other
+        values that are not plain.
         """
         if isinstance(a, Proxy):
             return a.node
@@ -132,7 +132,7 @@ class Tracer:
         raise not_implemented_error(f"argument of type: {type(a)}")
 
     def _name_of(self, a: Tensor) -> str:
-        """The place of a parameter or buffer in the root; another tensor gets one."""
+        """The path of a parameter or buffer in the root; another tensor is registered under a new path."""
         held = self.root.named_parameters() if isinstance(a, Parameter) else self.root.named_buffers()
         for name, tensor in held:
             if tensor is a:
@@ -228,10 +228,10 @@ class GraphAppendingTracer(Tracer):
     def __init__(self, graph: Graph):
         super().__init__()
         self.graph = graph
-        torch_function.first()  # functions of torch look at their arguments from now on
+        torch_function.first()  # from now on, functions of torch check their arguments for proxies
 
     def _name_of(self, a: Tensor) -> str:
-        """NotImplementedError: a graph has no module to keep a tensor in."""
+        """NotImplementedError: a graph has no module that could hold a tensor."""
         raise not_implemented_error(
             f"argument of type: {type(a)}: make it an attribute of the module, and use "
             "Proxy(graph.get_attr(name), tracer)"

@@ -21,7 +21,7 @@ from rushlight.base.errors import type_error
 from rushlight.core.table import OWN_NAMES, parameters
 from rushlight.core.worlds import rebind
 
-# How strongly an operator holds its operands together, as in Python; whatever is not listed needs no brackets.
+# How tightly an operator binds its operands, as in Python; other expressions need no brackets.
 STRENGTH = {
     "if": 0,
     "==": 1,
@@ -52,7 +52,7 @@ UNARY, POWER, ATOM = 8, 9, 10
 class Formula:
     """An expression: `head` is its kind, `parts` are its operands. Operators and calls make larger expressions.
 
-    `str()` is Python text with as few brackets as possible; `.latex` is for a page.
+    `str()` gives Python text with as few brackets as possible; `.latex` gives LaTeX.
     """
 
     __slots__ = ("head", "parts")
@@ -139,7 +139,7 @@ for _name, _head in {
 
 
 class World(dict):
-    """Every name is a symbol, but for the Python that rules are built with."""
+    """Every name is a symbol, except the Python functions that rules use."""
 
     def __missing__(self, name: str) -> Formula:
         return Formula("name", OWN_NAMES.get(name, name))
@@ -152,8 +152,8 @@ def total(x: Any, dim: Any, *keepdim: Any) -> Formula:
     return Formula("call", Formula("name", "sum"), (x, dim, *keepdim), {})
 
 
-# A world: functions of rules with a shorter text. `rows` makes one dimension of all leading ones, and `unrows` restores
-# them. A formula shows the case of two dimensions, in which both change nothing.
+# A world: functions in rules that have a shorter text. `rows` merges all leading dimensions, and `unrows` restores
+# them. A formula shows the two-dimensional case, in which neither changes anything.
 SHORT: dict[str, Callable[..., Any]] = {
     "mm": lambda x, y: x @ y,
     "rows": lambda x: Formula("matrix", x),
@@ -171,8 +171,8 @@ def formula(rule: Callable, symbols: Mapping[str, Any] = {}) -> Formula:
     """The formula of a rule, or of an op's forward. Parameters are symbols with their own names, or the objects in
     `symbols`.
 
-    A conditional expression that tests a setting is followed both ways. TypeError for code that needs numbers, such as
-    a loop over a tensor. Helpers marked `@shared` print as calls.
+    For a conditional expression that tests a setting, both branches are shown. TypeError for code that needs numbers,
+    such as a loop over a tensor. Helpers marked `@shared` print as calls.
     """
     given = [symbols.get(name, Formula("name", name)) for name in parameters(rule)]
     inside = rebind(rule, FORMULAS)
@@ -202,7 +202,7 @@ def branches(run: Callable[[], Any], ways: tuple[bool, ...]) -> Any:
     return Formula("if", branches(run, (*ways, True)), condition, branches(run, (*ways, False)))
 
 
-# Numbers with a familiar name, recognised by the digits that all ways of computing them share.
+# Numbers with a familiar name, recognised by the digits that do not depend on rounding.
 NUMBERS: list[Callable[[Any, Any, Any], Any]] = [
     lambda pi, log, sqrt: pi,
     lambda pi, log, sqrt: pi / 180,
@@ -237,7 +237,7 @@ def text(value: Any, least: int = 0) -> str:
 
 
 def pieces(f: Formula) -> tuple[str, int]:
-    """A formula's text, and how strongly it holds together."""
+    """A formula's text, and its precedence."""
     head, parts = f.head, f.parts
     strength = STRENGTH.get(head, ATOM)
     if head == "name":
@@ -264,7 +264,7 @@ def pieces(f: Formula) -> tuple[str, int]:
 
 
 def sides(head: str, strength: int) -> tuple[int, int]:
-    """The minimum binding strengths of an operator's operands: operators group from the left, powers from the right."""
+    """The least precedences of an operator's operands: operators group from the left, powers from the right."""
     if head == "**":
         return POWER + 1, UNARY
     return strength + (strength == STRENGTH["=="]), strength + 1
@@ -340,7 +340,7 @@ def latex(value: Any, least: int = 0) -> str:
 
 
 def latex_pieces(f: Formula) -> tuple[str, int]:
-    """A formula in LaTeX, and how strongly it holds together."""
+    """A formula in LaTeX, and its precedence."""
     head, parts = f.head, f.parts
     strength = STRENGTH.get(head, ATOM)
     if head == "name":
@@ -369,7 +369,7 @@ def latex_pieces(f: Formula) -> tuple[str, int]:
 
 
 def unsigned(written: str) -> str:
-    """No minus straight after another sign."""
+    """No minus directly after another sign."""
     return f"\\left({written}\\right)" if written.startswith("-") else written
 
 
@@ -419,7 +419,7 @@ def latex_attribute(value: Any, name: str) -> str:
 
 
 def cases(yes: Any, condition: Any, no: Any) -> str:
-    """The rows of a case distinction; one within its last row gives more rows."""
+    """The rows of a case distinction; a nested one in its last row adds further rows."""
     row, last = f"{latex(yes)} & \\text{{if }} {latex(condition)} \\\\ ", no
     if isinstance(no, Formula) and no.head == "if":
         return row + cases(*no.parts)

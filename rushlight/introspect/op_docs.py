@@ -1,6 +1,6 @@
 """Documentation of a function as text: `rushlight.docs.mul` shows its formula and the rule of each gradient.
 
-`print`, or just the name at the prompt, gives text; a notebook shows the formulas as mathematics.
+`print`, or just the name at the prompt, shows text; a notebook shows typeset formulas.
 
 >>> rushlight.docs.tanh.formula, rushlight.docs.tanh.rules
 ('tanh(input)', {'input': 'g * (1 - out * out)'})
@@ -38,12 +38,12 @@ from rushlight.introspect.formulas import Formula
 from rushlight.introspect.op_docstrings import expression, public
 from rushlight.nn import functional
 
-MAX_CODE_LINES = 30  # lines of code that are shown
+MAX_CODE_LINES = 30  # most lines of code that are shown
 
 
 class Doc:
     """One function. `formula`: its formula as text, None if it has no plain formula. `rules`: {input: its gradient},
-    where g is the output's gradient. `latex`: all as equations. `source`: its entry in the table, or its code. `text`:
+    with g for the output's gradient. `latex`: all as equations. `source`: its entry in the table, or its code. `text`:
     all of these.
     """
 
@@ -53,8 +53,8 @@ class Doc:
 
     @property
     def equations(self) -> dict[str, Any]:
-        """{'out' or an input: formula}; for a gradient its rule. Words in place of a formula if there is no plain
-        formula.
+        """{'out' or an input: formula}; for an input, the rule of its gradient. If there is no plain formula, a
+        sentence instead.
         """
         if self.op is None:
             return {}
@@ -74,7 +74,7 @@ class Doc:
 
     @property
     def latex(self) -> str:
-        """The formula and the rules, one equation a line."""
+        """The formula and the rules, one equation per line."""
         lines = [
             (r"\mathrm{out}" if name == "out" else rf"\bar{{{Formula('name', name).latex}}}", made)
             for name, made in self.equations.items()
@@ -95,7 +95,8 @@ class Doc:
         """The text of an eager call of the op, then the text of its backward on arrays; '' if the function is not an
         op.
 
-        Ops of one or two inputs, element by element, and reductions share the function of their family."""
+        Elementwise ops of one or two inputs, and reductions, share their family's function.
+        """
         op = self.op or TABLE.get(self.name)
         if op is None:
             return ""

@@ -1,7 +1,7 @@
 """Docstrings and signatures of the table's functions, derived from their entries.
 
-The formula is the entry's forward and the gradients are its rules, printed by introspect/formulas.py; shapes, dtypes and errors
-follow from the family; the example is run, so that its output is true. Only the sentence that says what an op does is
+The formula is the entry's forward and the gradients are its rules, printed by introspect/formulas.py; shapes, dtypes
+and errors follow from the family; the example is run to get its output. Only the sentence that describes the op is
 written by hand: `doc=` in the entry, or in docs.py of its subject.
 """
 
@@ -70,7 +70,7 @@ def family(op: Op) -> str:
 
 
 def text(op: Op, writes: bool = False) -> str:
-    """The whole docstring; that of the form with an underscore if it `writes`."""
+    """The whole docstring; the in-place form's docstring if it `writes`."""
     known = text_of_subject(op)
     head, says = known.formula or headline(op), sentence(op)
     if writes:
@@ -88,12 +88,12 @@ def text(op: Op, writes: bool = False) -> str:
 
 
 def sentence(op: Op) -> str:
-    """What the op does: the sentence of the entry, of the subject's docs.py, or of the kernel."""
+    """The description of the op: the sentence of the entry, of the subject's docs.py, or of the kernel."""
     return op.doc or text_of_subject(op).says or opening(op.kernel)
 
 
 def text_of_subject(op: Op) -> Text:
-    """What docs.py in the folder of the op's entry says."""
+    """The text for the op in docs.py of its entry's folder."""
     folder = op.forward.__module__.rpartition(".")[0]
     return texts_in(folder).get(op.name, NO_TEXT)
 
@@ -139,7 +139,7 @@ def expression(op: Op, function: Callable) -> Any:
 
 
 def as_called(value: Any) -> Any:
-    """A formula whose calls have the users' order of arguments, where an entry has another."""
+    """A formula whose calls have the public order of arguments, for entries with another order."""
     if isinstance(value, (tuple, list)):
         return type(value)(map(as_called, value))
     if not isinstance(value, Formula):
@@ -300,7 +300,7 @@ def example(op: Op, known: Text) -> str:
 
 
 def example_in_place(op: Op, known: Text) -> str:
-    """A call of the form with an underscore, on the same numbers."""
+    """A call of the in-place form, on the same numbers."""
     if not op.elementwise or any(name not in op.defaults for name in op.settings):
         return ""
     first, *others = data(op, known)
@@ -364,8 +364,8 @@ def run(code: str, own: Mapping[str, Callable] = MappingProxyType({})) -> str:
     *before, last = code.split("\n")
     names = {"rushlight": rushlight(), **own}
     try:
-        shown = Context().run(evaluated, before, last, names)  # whatever mode the reader is in
-    except Exception:  # SciPy is not there, or the op refuses the family's numbers
+        shown = Context().run(evaluated, before, last, names)  # independent of the reader's grad mode
+    except Exception:  # SciPy is missing, or the op rejects the family's example numbers
         return ""
     return "\n".join([f">>> {line}" for line in (*before, last)] + ([shown] if shown != "None" else []))
 

@@ -1,7 +1,8 @@
 """torch.profiler: the time of each op in forward and backward, of each module, and of user-defined blocks.
 
-While a profile records, a timing wrapper replaces the kernel of every op; otherwise profiling costs nothing. One
-profile records at a time, in the whole process."""
+While a profile records, a timing wrapper replaces the kernel of every op; otherwise profiling has no overhead. One
+profile records at a time, in the whole process.
+"""
 
 from __future__ import annotations
 
@@ -43,8 +44,8 @@ class profile:
     `schedule`: a function from the step number to an action, see `schedule()`; call `step()` after each step.
     `on_trace_ready(prof)`: called when a recording is done. `record_shapes`: keep the inputs' shapes. Accepted, and
     without effect on a CPU: `activities`, `profile_memory` (bytes are always counted), `with_stack`, `with_flops`,
-    `with_modules` (modules are always recorded). The time of an op is its kernel's; the few hundred nanoseconds around
-    it belong to the module or block that calls it.
+    `with_modules` (modules are always recorded). The time of an op is the time of its kernel; the few hundred
+    nanoseconds around the kernel count for the module or block that calls the op.
 
     >>> x = rushlight.ones(8, 8, requires_grad=True)
     >>> with rushlight.profiler.profile() as prof:
@@ -131,7 +132,7 @@ class profile:
             return True
 
     def events(self) -> list[Event]:
-        """All recorded calls, in the order of their begin."""
+        """All recorded calls, ordered by their begin."""
         found = self.kept if self.recorder is None else self.recorder.events
         return sorted(found, key=lambda event: event.start)
 

@@ -55,7 +55,7 @@ class Event:
 
     @property
     def is_async(self) -> bool:
-        """Whether it is an operation between ranks, which ends while the program goes on."""
+        """Whether it is an operation between ranks, which ends while the program continues."""
         return self.kind == "collective"
 
     @property
@@ -74,7 +74,7 @@ class Event:
 
     @property
     def self_cpu_time_total(self) -> float:
-        """Microseconds without the calls inside it."""
+        """Microseconds, excluding the calls inside it."""
         return max(self.cpu_time_total - self.inside, 0.0)
 
     def __repr__(self) -> str:
@@ -82,7 +82,7 @@ class Event:
 
 
 class Recorder:
-    """The events of the profile that records now. `open`: thread -> stack of unfinished events."""
+    """The events of the current profile. `open`: thread -> stack of unfinished events."""
 
     def __init__(self, shapes: bool):
         self.events: list[Event] = []
@@ -109,7 +109,7 @@ class Recorder:
             pass  # left open by an error
         if stack:
             stack[-1].inside += event.cpu_time_total
-        if event.name:  # not the end of a backward
+        if event.name:  # not at the end of a backward
             self.events.append(event)
 
 

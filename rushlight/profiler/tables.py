@@ -109,7 +109,7 @@ class Modules(list):
     """The result of `module_averages()`: a list of `ModuleRow`, in the order of first calls, with `table()`."""
 
     def table(self) -> str:
-        """A table with a line for each module, child modules indented below their parent."""
+        """A table with one line per module; child modules are indented below their parent."""
         lines = [["Module", "Calls", "Forward", "Backward", "Mem"]]
         lines += [
             [
@@ -138,8 +138,9 @@ def aligned(lines: list[list[str]]) -> str:
 
 
 def by_module(events: list[Event]) -> Modules:
-    """Sum the calls of each module. The backward of a node counts for the innermost module call in which the node was
-    made, and for the calls around it."""
+    """Sum the calls of each module. The backward of a node counts for the innermost module call that made the node, and
+    for the calls around it.
+    """
     calls = sorted((e for e in events if e.kind == "module"), key=lambda e: e.start)
     rows: dict[tuple[str, str], ModuleRow] = {}
     for e in calls:
@@ -159,8 +160,9 @@ def by_module(events: list[Event]) -> Modules:
 
 
 def maker(seq: int, calls: list[Event], begins: list[int]) -> Event | None:
-    """The innermost module call in which a node was made: the last call that began before, or a call around that
-    one."""
+    """The innermost module call that made a node: the last call that began before the node, or a call around that
+    one.
+    """
     place = bisect_left(begins, seq)
     at = calls[place - 1] if place else None
     while at is not None and not at.seq[0] < seq < at.seq[1]:

@@ -75,7 +75,7 @@ OTHER_NAMES: dict[str, Name] = {
         }.items()
     },
 }
-# steps of ops, and derivatives, that torch has no op for
+# steps of ops, and derivatives, for which torch has no op
 OURS = frozenset(
     [
         "adaptive_avg_pool_grad",

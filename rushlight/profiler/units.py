@@ -1,4 +1,4 @@
-"""Times and sizes for people."""
+"""Human-readable times and sizes."""
 
 from __future__ import annotations
 

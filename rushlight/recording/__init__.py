@@ -1,5 +1,6 @@
-"""`record` writes checkpoints while a training loop runs; `replay` begins at a step again, with the same numbers to the
-bit."""
+"""`record` writes checkpoints while a training loop runs; `replay` restarts at any step, with the same numbers to the
+bit.
+"""
 
 from __future__ import annotations
 
@@ -16,12 +17,13 @@ from rushlight.recording.process import process_state, set_process_state
 
 
 class Steps:
-    """The iterator of `replay`: (step, batch), for some rounds through a loader. `step`, `epoch`, `index`: of the next
-    batch, in all, and in its epoch."""
+    """The iterator of `replay`: (step, batch), for several rounds through a loader. `step`, `epoch`, `index`: the
+    number of the next batch in total, its epoch, and its index in the epoch.
+    """
 
     def __init__(self, loader: Iterable, every: int, epochs: int, objects: dict[str, Any]):
         checkpoint.check_objects(objects)
-        background.wait()  # loops that take over when they are ready would change last bits
+        background.wait()  # loops that take over at a random time would change last bits
         self.loader, self.every, self.epochs, self.objects = loader, every, epochs, objects
         self.step = self.epoch = self.index = 0
         self.last_epoch_of: int | None = None  # the step whose epoch is the last one
@@ -53,7 +55,7 @@ class Steps:
         """Called before each batch, and at the end of each epoch."""
 
     def content(self) -> dict[str, Any]:
-        """What a checkpoint holds."""
+        """The content of a checkpoint."""
         return {
             "every": self.every,
             "epochs": self.epochs,
@@ -66,7 +68,7 @@ class Steps:
         }
 
     def restore(self, content: dict[str, Any]) -> None:
-        """Go to a checkpoint: objects, the position in the loader, random states."""
+        """Restore a checkpoint: objects, the position in the loader, random states."""
         checkpoint.set_states(content, self.objects)
         self.step, self.epoch, self.index = content["step"], content["epoch"], content["index"]
         self.began, self.batches = content["began"], None
@@ -91,7 +93,7 @@ class Recording(Steps):
         if self.step % self.every == 0 and self.step != self.written:
             checkpoint.write(self.folder, self.step, self.content())
             if self.written is None:
-                checkpoint.read(self.folder, self.step)  # an error now, not after the training
+                checkpoint.read(self.folder, self.step)  # raise an error now, not after the training
             self.written = self.step
 
 
@@ -107,10 +109,10 @@ def record(
     """Iterate over (step, batch), `epochs` times through the loader; write a checkpoint into the folder before each
     `every`-th step.
 
-    `objects`: what training changes, under any names: model=, optimizer=, scheduler=; each has state_dict() and
-    load_state_dict(). A checkpoint holds their states, the gradients, the position in the loader, and the random states
-    of rushlight, NumPy and `random`. `replay` begins there again, also after the process was killed. `resume`: go on at
-    the last checkpoint.
+    `objects`: the objects that training changes, under any names: model=, optimizer=, scheduler=; each has state_dict()
+    and load_state_dict(). A checkpoint holds their states, the gradients, the position in the loader, and the random
+    states of rushlight, NumPy and `random`. `replay` restarts there, even after the process was killed. `resume`:
+    continue at the last checkpoint.
 
     ValueError if the folder has a recording and `resume` is false, or `every` is below 1; TypeError for an object
     without a state.
@@ -154,10 +156,10 @@ def replay(
     """Iterate over (step, batch) as `record` did, from the last checkpoint at or before `step` (default: the last of
     all), with the same numbers to the bit.
 
-    `loader`, `objects`: made by the same program as for `record`. `body(batch)`: what the loop does with a batch; it is
+    `loader`, `objects`: made by the same program as for `record`. `body(batch)`: the loop's work for one batch; it is
     called for the steps between the checkpoint and `step`, so that the model, the optimizer and the loader are as they
-    were before `step`. Without it the loop itself makes these steps. `epochs`: rounds through the loader in all
-    (default: to the end of the epoch of `step`). Nothing is written.
+    were before `step`. Without it the loop itself makes these steps. `epochs`: the total number of rounds through the
+    loader (default: to the end of the epoch of `step`). Nothing is written.
 
     ValueError if there is no such checkpoint, if the names of objects differ, or if the recording ends before `step`.
 

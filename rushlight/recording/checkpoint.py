@@ -1,4 +1,4 @@
-"""Checkpoints: one file for a step, which holds all that the next steps depend on."""
+"""Checkpoints: one file per step, with everything that the next steps depend on."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ def steps_in(folder: Path) -> list[int]:
 
 
 def write(folder: Path, step: int, content: dict[str, Any]) -> None:
-    """Write a checkpoint; the file is whole or absent, whenever the process is killed."""
+    """Write a checkpoint; the file is either complete or absent, even if the process is killed."""
     save({"format": FORMAT, "step": step, **content}, folder / NAME.format(step))
 
 
 def read(folder: Path, step: int | None) -> dict[str, Any]:
-    """The last checkpoint at or before a step, or of all. ValueError if there is none."""
+    """The last checkpoint at or before a step, or the last of all. ValueError if there is none."""
     found = [s for s in steps_in(folder) if step is None or s <= step]
     if not found:
         raise value_error(
@@ -44,7 +44,7 @@ def read(folder: Path, step: int | None) -> dict[str, Any]:
 
 
 def check_objects(objects: dict[str, Any]) -> None:
-    """TypeError unless all have a state."""
+    """TypeError unless all objects have a state."""
     for name, thing in objects.items():
         if not (hasattr(thing, "state_dict") and hasattr(thing, "load_state_dict")):
             raise type_error(
@@ -66,8 +66,9 @@ def parameters(objects: dict[str, Any]) -> Iterator[Tensor]:
 
 
 def states(objects: dict[str, Any]) -> dict[str, Any]:
-    """States, gradients (they matter where they accumulate), the mode of each module, and whether each optimizer has
-    made a step."""
+    """States, gradients (needed for gradient accumulation), the mode of each module, and whether each optimizer has
+    made a step.
+    """
     return {
         "objects": {name: thing.state_dict() for name, thing in objects.items()},
         "gradients": [None if p._grad is None else p._grad.detach() for p in parameters(objects)],
@@ -79,7 +80,7 @@ def states(objects: dict[str, Any]) -> dict[str, Any]:
 
 
 def set_states(content: dict[str, Any], objects: dict[str, Any]) -> None:
-    """Give the objects the recorded states. ValueError, and no change, for other names."""
+    """Give the objects the recorded states. ValueError, without any change, if the names differ."""
     if content["objects"].keys() != objects.keys():
         raise value_error(
             f"the recording has {', '.join(sorted(content['objects'])) or 'no objects'}, but "

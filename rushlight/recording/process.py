@@ -1,5 +1,4 @@
-"""State of the process that decides how numbers are rounded: the budgets after which compiled loops take over from
-NumPy."""
+"""State of the process that affects rounding: the budgets after which compiled loops take over from NumPy."""
 
 from __future__ import annotations
 

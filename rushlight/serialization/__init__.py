@@ -1,4 +1,4 @@
-"""`save` and `load`: .pt files that torch reads and writes too.
+"""`save` and `load`: .pt files that torch can also read and write.
 
 A file is a zip archive of `data.pkl`, a pickle with torch's names, and one record for each block of memory that tensors
 share. By default (`weights_only=True`) loading a file runs no code from the file.
@@ -33,7 +33,7 @@ from .archive import Damaged, Reader, Writer
 from .legacy import LegacyReader
 from .npz import load_npz, save_npz
 from .pickler import Pickler
-from .rebuild import layout as _get_layout  # as pickles of sparse tensors say
+from .rebuild import layout as _get_layout  # the layout as written in pickles of sparse tensors
 from .rebuild import storage_on
 from .safetensors import SUFFIX, load_file, save_file
 from .unpickler import AnyUnpickler, WeightsUnpickler
@@ -95,7 +95,7 @@ def save(
 
 
 def pickled(obj: Any, legacy: bool = False) -> Pickler:
-    """Pickle `obj` twice: the first run finds which parts of each memory block are used."""
+    """Pickle `obj` twice: the first run finds the used parts of each memory block."""
     first = Pickler()
     first.dump(obj)
     second = Pickler(first, legacy)
@@ -124,7 +124,7 @@ def load(
     weights_only: bool | None = True,
     mmap: bool | None = None,
 ) -> Any:
-    """Load a file of `save` or torch.save, or a safetensors file, from a path or an open binary file that can seek.
+    """Load a file written by `save` or torch.save, or a safetensors file, from a path or an open seekable binary file.
 
     All tensors load to the CPU; tensors that shared memory share it again. With weights_only=True, or None, the file
     may hold tensors, containers, numbers and text; pickle.UnpicklingError names anything else. With False the file may
@@ -158,7 +158,7 @@ def load(
 
 
 def is_safetensors(file: IO[bytes]) -> bool:
-    """Whether the open file begins like a safetensors file: the length of a header, then `{`."""
+    """True if the open file starts like a safetensors file: the length of a header, then `{`."""
     start = file.read(9)
     file.seek(0)
     return start[8:9] == b"{" and start[:4] != b"PK\x03\x04" and not legacy.is_pickle(start)

@@ -19,13 +19,13 @@ ALIGNMENT = 64
 _LOCAL_HEADER = struct.Struct("<26xHH")
 # end of the file: signature, number of records
 _END = struct.Struct("<4s6xH10x")
-_ZIP64_COUNT = 0xFFFF  # the number stands elsewhere
+_ZIP64_COUNT = 0xFFFF  # the number is stored elsewhere
 # limit of unpacked bytes: this many, or this many times the file's size
 MAX_UNPACKED_BYTES, MAX_UNPACKED_RATIO = 2**28, 100
 # limit of a compressed pickle, which makes objects of up to 200 times its bytes
 MAX_PICKLE_BYTES, MAX_PICKLE_RATIO = 2**21, 20
 _UTF8 = 0x800  # flag of a record whose name is in UTF-8
-# records besides data/*; the header of any other one is read, to notice a damaged name
+# records besides data/*; the headers of all other records are read, to detect damaged names
 RECORDS = ("data.pkl", "version")
 _ZIP64_EXTRA = 20  # bytes that zipfile adds to the header of a record that may be over 2 GiB
 
@@ -70,8 +70,9 @@ def check_records(archive: zipfile.ZipFile, size: int, damaged: Callable[[str], 
 
 
 def check_table(archive: zipfile.ZipFile, size: int, damaged: Callable[[str], Damaged]) -> None:
-    """Refuse a table of contents that leaves out records: the first one is not at the start of the file, or there are
-    fewer than the end of the file states."""
+    """Refuse a table of contents that omits records: the first record is not at the start of the file, or there are
+    fewer records than the end of the file states.
+    """
     file: Any = archive.fp
     infos = archive.infolist()
     first = min((info.header_offset for info in infos), default=-1)
@@ -85,7 +86,7 @@ def check_table(archive: zipfile.ZipFile, size: int, damaged: Callable[[str], Da
 
 
 def unpack(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> np.ndarray:
-    """The bytes of a record in new memory, (n,) uint8; BadZipFile if their CRC is another."""
+    """The bytes of a record in new memory, (n,) uint8; BadZipFile if their CRC differs."""
     memory = np.empty(info.file_size, np.uint8)
     with archive.open(info) as record:
         if fill(record, memory) < info.file_size or record.read(1):
@@ -214,7 +215,7 @@ class Onward:
         self.file = file
 
     def write(self, data: Any) -> int:
-        """Write data, unless the file has been given up."""
+        """Write data, unless the file has been abandoned."""
         return len(data) if self.file is None else self.file.write(data)
 
     def flush(self) -> None:

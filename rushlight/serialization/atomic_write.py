@@ -1,4 +1,4 @@
-"""Atomic replacement of files: whenever the program or the machine stops, the file is the old or the new one.
+"""Atomic replacement of files: if the program or the machine stops at any time, the file is the old or the new one.
 
 The new content is written to `.NAME.XXXXXXXX.saving` beside the file, which is renamed at the end. A program that is
 killed leaves this temporary file, but no lock on the file. The next save in the folder removes temporary files without
@@ -46,13 +46,13 @@ def replacing_path(filename: str | os.PathLike) -> Iterator[Path]:
         if path.exists():
             beside.chmod(stat.S_IMODE(path.stat().st_mode))
         if fcntl is None:
-            locked.close()  # Windows renames no open file
+            locked.close()  # Windows cannot rename an open file
         os.replace(beside, path)
     except BaseException as error:
         locked.close()
         beside.unlink(missing_ok=True)
         if isinstance(error, OSError) and error.filename is None:
-            error.filename = str(path)  # the error for a full disk names no file
+            error.filename = str(path)  # the error for a full disk lacks the file name
         raise
     finally:
         locked.close()
@@ -63,7 +63,7 @@ def temporary(path: Path) -> tuple[Path, IO[bytes]]:
     while True:
         beside = path.with_name(f".{path.name}.{os.urandom(RANDOM_BYTES).hex()}{SUFFIX}")
         file = open(beside, "xb")  # noqa: SIM115  (closed by the caller)
-        if lock(file) and beside.exists():  # else another save has removed it before the lock
+        if lock(file) and beside.exists():  # otherwise another save has removed it before the lock
             return beside, file
         file.close()
 
@@ -71,7 +71,8 @@ def temporary(path: Path) -> tuple[Path, IO[bytes]]:
 def lock(file: IO[bytes]) -> bool:
     """Lock a file until the file is closed. False if another program has locked the file.
 
-    A file system without locks counts as locked by this process, and removes nothing (below)."""
+    On a file system without locks, the file counts as locked by this process, and no file is removed (below).
+    """
     if fcntl is None:
         return True
     try:
@@ -86,7 +87,7 @@ def lock(file: IO[bytes]) -> bool:
 def remove_left_over(folder: Path) -> None:
     """Remove temporary files of programs that were killed: files without a lock."""
     for path in folder.glob(f".*{SUFFIX}"):
-        with suppress(OSError):  # gone, another user's, or open on Windows
+        with suppress(OSError):  # gone, owned by another user, or open on Windows
             if fcntl is None:
                 path.unlink()
                 continue

@@ -14,7 +14,7 @@ from rushlight.serialization import load as load_file
 
 __all__ = ["download_url_to_file", "get_dir", "load", "load_state_dict_from_url", "set_dir"]
 
-HASH_REGEX = re.compile(r"-([a-f0-9]*)\.")  # the sum in a file's name: resnet18-f37072fd.pth
+HASH_REGEX = re.compile(r"-([a-f0-9]*)\.")  # the checksum in a file's name: resnet18-f37072fd.pth
 
 
 chosen: str | None = None  # by set_dir
@@ -34,7 +34,7 @@ def set_dir(d: str | os.PathLike) -> None:
 
 
 def get_dir() -> str:
-    """Where torch keeps downloaded models.
+    """torch's folder of downloaded models.
 
     >>> import os
     >>> os.path.basename(rushlight.hub.get_dir())
@@ -63,7 +63,7 @@ def load(
 ) -> Any:
     """The result of the function `model` in a folder's hubconf.py, with source='local'.
 
-    NotImplementedError for a repository on the network, since users should see the code that runs. ValueError for
+    NotImplementedError for a repository on the network, since users should see the code before it runs. ValueError for
     another source, RuntimeError for an unknown function. A hubconf.py that imports torch gets the program's torch:
     rushlight under `rushlight run`.
 

@@ -67,7 +67,7 @@ class LegacyReader:
             self.read(key, little)
         end = self.file.tell()
         self.file.seek(begin)
-        # once more, since a sparse tensor is made of the values in its memory
+        # a second time, since a sparse tensor is made from the values in its memory
         result = self.unpickle()
         self.file.seek(end)
         return result

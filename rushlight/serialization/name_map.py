@@ -35,7 +35,7 @@ class Name:
 
 
 class StorageType:
-    """In place of torch.FloatStorage and so on: the storage type of a dtype, or of bytes for None."""
+    """Replaces torch.FloatStorage and so on: the storage type of a dtype, or of bytes for None."""
 
     __slots__ = ("dtype", "itemsize")
 

@@ -18,7 +18,7 @@ from rushlight.ops.tensor.storage_classes import TypedStorage, UntypedStorage
 from rushlight.ops.tensor.tensor_copy_pickle import rebuild
 from rushlight.serialization.name_map import StorageType, compressed_maker, parameter_class, sparse_maker
 
-MAX_EXPANDED_BYTES = 2**24  # of a tensor with stride 0 that is read for its values
+MAX_EXPANDED_BYTES = 2**24  # elements of a tensor with stride 0 that is read for its values
 
 
 def storage_on(memory: np.ndarray, type: StorageType) -> TypedStorage:
@@ -36,7 +36,7 @@ def check_sizes(size: Any, stride: Any) -> None:
 
 
 def check_elements(*tensors: Tensor) -> None:
-    """ValueError if tensors have far more elements than memory: work on them would take memory."""
+    """ValueError if tensors have far more elements than memory: ops on them would allocate memory."""
     for tensor in tensors:
         array = tensor._array
         if array.nbytes > MAX_EXPANDED_BYTES and array.nbytes > owner(array).nbytes:
@@ -64,7 +64,7 @@ def tensor_on(
     array = np.ndarray(tuple(size), dtype.numpy, storage.untyped().cells, offset * item, strides)
     flags = metadata or {}
     if array.size and (flags.get("conj") or flags.get("neg")):  # torch's lazy conjugation, negation
-        # of the elements in memory: an expanded tensor has more of them
+        # elements in memory: an expanded tensor has more elements
         end = 1 + sum((n - 1) * s for n, s in zip(size, stride))
         dense = np.ndarray((end,), dtype.numpy, storage.untyped().cells, offset * item)
         for part, undo in (("conj", np.conj), ("neg", np.negative)):

@@ -20,7 +20,7 @@ from rushlight.serialization.name_map import PARAMETER_IN_TORCH, allowed_globals
 
 from .rebuild import REBUILDERS
 
-# The pickle opcodes that files of weights need. Missing: opcodes that name a class themselves (INST, OBJ, EXT...).
+# The pickle opcodes that files of weights need. Opcodes that name a class themselves (INST, OBJ, EXT...) are missing.
 _WEIGHTS = """
     PROTO FRAME STOP MARK POP POP_MARK DUP NONE NEWTRUE NEWFALSE INT BININT BININT1 BININT2 LONG LONG1 LONG4 FLOAT
     BINFLOAT STRING BINSTRING SHORT_BINSTRING BINBYTES SHORT_BINBYTES BINBYTES8 UNICODE BINUNICODE
@@ -30,7 +30,7 @@ _WEIGHTS = """
 _OPCODES = {getattr(pickle, name)[0] for name in _WEIGHTS.split()}
 # in the C unpickler, BUILD may change any object, also classes
 PureUnpickler: Any = pickle._Unpickler
-CONTAINERS = (set, Counter, OrderedDict, Size)  # what files make of other containers
+CONTAINERS = (set, Counter, OrderedDict, Size)  # calls by which pickles build containers
 SIZED = (str, bytes, bytearray, tuple, list, dict, set, frozenset)
 
 Lookup = Callable[[Any], Any]  # persistent id -> memory block
@@ -52,12 +52,12 @@ DAMAGE = (
 )
 
 
-# Elements that the calls of a file may copy, and more for each byte of the file: a file can name a list many times, and
-# each call would copy it.
+# Elements that the calls of a file may copy, and more for each byte of the file: a file can refer to a list many times,
+# and each call would copy the list.
 MAX_COPIED_ELEMENTS, MAX_COPIES_PER_BYTE = 2**20, 4
 # Elements of the tuples in one dict key: the hash of t takes 2**60 steps after 60 times t = (t, t).
 MAX_KEY_ELEMENTS = 1000
-MAX_KEY_BITS = 64  # of an int as a dict key: longer ones may all have the same hash
+MAX_KEY_BITS = 64  # digits of an int as a dict key: longer ints may all have the same hash
 CHECKED_READ_BYTES = 2**12  # shorter reads take no memory worth a check
 
 
@@ -104,7 +104,7 @@ def whole_reads(file: IO[bytes]) -> Callable[[int], bytes]:
 
 
 def check_key(key: Any) -> None:
-    """Refuse a dict key, or an element of a set, whose hash could take for ever."""
+    """Refuse a dict key, or an element of a set, whose hash would take too long."""
     if key.__class__ is str:
         return
     seen, todo = 0, [key]

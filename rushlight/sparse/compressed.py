@@ -140,7 +140,7 @@ class CompressedTensor(Tensor):
             )
 
     def crow_indices(self) -> Tensor:
-        """(*batch, rows + 1): where each row begins in `col_indices()` and `values()`, and where the last ends."""
+        """(*batch, rows + 1): the start of each row in `col_indices()` and `values()`, and the end of the last row."""
         return self._starts(0)
 
     def col_indices(self) -> Tensor:
@@ -148,8 +148,9 @@ class CompressedTensor(Tensor):
         return self._places(0)
 
     def ccol_indices(self) -> Tensor:
-        """(*batch, columns + 1): where each column begins in `row_indices()` and `values()`, and where the last
-        ends."""
+        """(*batch, columns + 1): the start of each column in `row_indices()` and `values()`, and the end of the last
+        column.
+        """
         return self._starts(1)
 
     def row_indices(self) -> Tensor:

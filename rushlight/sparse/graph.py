@@ -34,7 +34,7 @@ class SparseGradient:
 
     __slots__ = ("of",)
     __array_ufunc__ = None  # array + gradient calls __radd__
-    size = 0  # no faster way of a sum takes it
+    size = 0  # no faster way of a sum supports it
 
     def __init__(self, of: Tensor):
         self.of = of
@@ -126,7 +126,7 @@ class SparseNode(Node):
         )
 
     def fitted(self, h: Tensor, edge: Node, dtype: Any) -> Tensor:
-        """A gradient in the dtype of the input; dense unless the input's node takes a sparse one."""
+        """A gradient in the dtype of the input; dense unless the input's node accepts a sparse one."""
         if h.is_complex() and not dtype.is_complex:
             h = h.real if is_dense(h) else h.holding(h.elements().real)  # type: ignore[attr-defined]
         if h.dtype is not dtype:
@@ -142,7 +142,9 @@ class SparseStart(Start):
 
 
 def takes_sparse(node: Node) -> bool:
-    """Whether the node takes a sparse gradient: nodes of sparse tensors, and leaves, whose node is made to."""
+    """Whether the node accepts a sparse gradient: nodes of sparse tensors, and leaves, whose node is changed to accept
+    one.
+    """
     if isinstance(node, (SparseNode, SparseStart, AccumulateSparse)):
         return True
     if not isinstance(node, AccumulateGrad):

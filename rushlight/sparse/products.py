@@ -124,7 +124,7 @@ def of_two(x: SparseTensor, y: SparseTensor) -> SparseTensor:
         raise runtime_error(f"mat1 and mat2 shapes cannot be multiplied ({n}x{m} and {rows}x{k})")
     y = y.coalesce()
     row, middle = x._at._array
-    first = np.searchsorted(y._at._array[0], np.arange(m + 1))  # where the rows of y begin
+    first = np.searchsorted(y._at._array[0], np.arange(m + 1))  # the start of the rows of y
     met = np.diff(first)[middle]  # for each element of x, the number of matching elements of y
     met = as_intp(met)
     of_x = np.repeat(np.arange(len(middle)), met)
@@ -178,7 +178,7 @@ def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: 
 
 
 def sparse_addmm(mat: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
-    """beta mat + alpha mat1 @ mat2, with mat1 sparse. The gradient of mat1 is sparse, as that of `torch.sparse.mm`.
+    """beta mat + alpha mat1 @ mat2, with mat1 sparse. The gradient of mat1 is sparse, as for `torch.sparse.mm`.
 
     >>> a = rushlight.eye(2).to_sparse()
     >>> rushlight.sparse.addmm(rushlight.ones(2, 2), a, rushlight.ones(2, 2), alpha=3)
@@ -257,7 +257,7 @@ def reduced(sparse: Tensor, dense: Tensor, reduce: str) -> Tensor:
 
 
 def extreme(x: SparseTensor, dense: Tensor, counts: np.ndarray, sign: int) -> Tensor:
-    """The greatest (sign 1) or least (-1) product of each row; the gradient goes to the first one of equal ones."""
+    """The greatest (sign 1) or least (-1) product of each row; among equal ones, the first gets the gradient."""
     products = x.elements().unsqueeze(1) * dense[from_array(x._at._array[1])]
     filled = np.flatnonzero(counts)
     starts = np.concatenate(([0], np.cumsum(counts)[:-1]))[filled]

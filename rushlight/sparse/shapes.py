@@ -62,7 +62,7 @@ def t(input: SparseTensor) -> SparseTensor:
 
 
 def put_back(g: Any, d: int, index: np.ndarray, like: SparseTensor) -> Tensor:
-    """The gradient of `like` from that of its slices at `index` in dimension d: zeros elsewhere."""
+    """The gradient of `like` from the gradient of its slices at `index` in dimension d: zeros elsewhere."""
     n = like.sparse_dim()
     if not g.is_sparse:
         return g.new_zeros(like.shape).index_add(d, from_array(index), g)
@@ -362,7 +362,7 @@ OPS.update({"movedim": movedim, "moveaxis": movedim})
 
 
 def resized(self: SparseTensor, size: Any, sparse_dim: int, dense_dim: int) -> SparseTensor:
-    """Take another size. RuntimeError if a stored element lies outside of it."""
+    """Change the size. RuntimeError if a stored element is outside of the new size."""
     at, shape = self._at._array, tuple(size[:sparse_dim])
     stays = (sparse_dim, dense_dim) == (self.sparse_dim(), self.dense_dim())
     inside = stays and bool((at < np.reshape(shape, (-1, 1))).all())

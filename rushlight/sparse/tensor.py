@@ -51,7 +51,7 @@ class NotForSparse(NoArray):
         return OPS[name](*args, **kwargs)
 
     def named(self, op: str, backend: str) -> NoArray:
-        """The error that names the op which has no sparse version: the innermost op."""
+        """The error for an op without a sparse version; it names the innermost op."""
         if self.op:
             return self
         error = type(self)(
@@ -160,7 +160,7 @@ class SparseTensor(Tensor):
         at, size, first = self._at, self._size, None
         if not self._sorted:
             unique, where = unique_places(at._array, tuple(size[: self.sparse_dim()]))
-            if where is not None:  # values of one element have the same gradient, that of the element
+            if where is not None:  # all values of one element get the element's gradient
                 at, first = from_array(unique), np.unique(where, return_index=True)[1]
 
         def back(g: Tensor) -> Tensor:

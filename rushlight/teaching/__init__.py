@@ -1,4 +1,4 @@
-"""`teach()`: silent mistakes of training programs are noticed while the program runs."""
+"""`teach()`: warnings about silent mistakes of training programs, while the program runs."""
 
 from __future__ import annotations
 
@@ -81,8 +81,8 @@ def teach(on: bool = True, *, quiet: bool = False) -> Teaching | None:
 
     Each is printed once on stderr with the line, the numbers and a hint; a summary follows at the end. The numbers of
     the program stay the same to the bit. `teach(False)` switches it off, and so does `.stop()` of the result, or the
-    end of a `with` block. `quiet`: print nothing; read `.hints`. What runs compiled by rushlight.compile is checked
-    while it is traced only, for shapes and the ops before a loss.
+    end of a `with` block. `quiet`: print nothing; read `.hints`. Functions compiled by rushlight.compile are checked
+    only while they are traced, for shapes and for the op before a loss.
 
     >>> F, target = rushlight.nn.functional, rushlight.tensor([0])
     >>> with rushlight.teach(quiet=True) as teaching:

@@ -1,4 +1,4 @@
-"""Checks of dimensions that are taken for others: samples for time, a view for a permutation."""
+"""Checks of confused dimensions: samples taken for time, a view for a permutation."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class ViewForPermutation(Check):
 
 
 def exchanged(old: tuple, new: tuple) -> bool:
-    """Whether both shapes have the same sizes in another order; sizes of 1 do not count."""
+    """Whether both shapes have the same sizes in another order, ignoring sizes of 1."""
     one, two = ([n for n in shape if n != 1] for shape in (old, new))
     return one != two and sorted(one) == sorted(two)
 

@@ -14,9 +14,10 @@ from rushlight.teaching.hints import Hint, Report
 class Check:
     """One silent mistake. A subclass overrides the events that it needs, and calls `hint`.
 
-    `name`: the anchor on the docs page. `title`: a heading. `why`: what goes wrong, and why it matters. `fix`: what to
-    do, begins with a verb. `wrong`, `right`: statements for the page. `limit`: what the check requires before it warns.
-    `static`: the check reads shapes and graphs only, so that it also runs while rushlight.compile traces a function."""
+    `name`: the anchor on the docs page. `title`: a heading. `why`: the mistake and its effect. `fix`: the remedy,
+    beginning with a verb. `wrong`, `right`: statements for the page. `limit`: what the check requires before it warns.
+    `static`: the check reads shapes and graphs only, so that it also runs while rushlight.compile traces a function.
+    """
 
     name = title = why = fix = wrong = right = limit = ""
     static = False
@@ -25,25 +26,24 @@ class Check:
         self.report = report
 
     def hint(self, seen: str, place: str = "") -> None:
-        """Report the mistake: `seen` is what was measured, `place` the user's statement (default: the one that runs
-        now)."""
+        """Report the mistake: `seen` is the measurement, `place` the user's statement (default: the running one)."""
         self.report.add(Hint(self.name, self.title, place or here(), seen, self.fix))
 
     def on_loss(self, name: str, input: Tensor, target: Tensor) -> None:
         """A loss function of nn.functional is about to run."""
 
     def on_module(self, module: Any, args: tuple, output: Any, outermost: bool) -> None:
-        """A module's call has returned; `outermost`: no other module's call is around it."""
+        """A module's call has returned; `outermost`: the call is not inside another module's call."""
 
     def on_dropout(self) -> None:
-        """A dropout function is about to run, with `training=True` because nothing was given."""
+        """A dropout function is about to run, with `training=True` because the argument was omitted."""
 
     def on_decision(self, name: str, scores: Tensor) -> None:
         """`argmax`, `max` with a dimension, or a loss that is one number, is about to run on scores. `name`: of the
         function."""
 
     def on_choice(self, name: str, scores: Tensor, dim: Any) -> None:
-        """`argmax`, or `max` with a dimension, is about to choose along `dim`; None: of all."""
+        """`argmax`, or `max` with a dimension, is about to choose along `dim`; None: among all elements."""
 
     def on_comparison(self, one: Tensor, two: Tensor) -> None:
         """`==` or `eq` is about to compare two tensors."""

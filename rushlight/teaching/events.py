@@ -1,6 +1,7 @@
 """From the running program to the checks: functions of rushlight are wrapped while `teach()` is on.
 
-When it is off nothing is wrapped, so it costs nothing."""
+While it is off nothing is wrapped, so there is no overhead.
+"""
 
 from __future__ import annotations
 
@@ -36,11 +37,11 @@ CLIPS = ("clip_grad_norm_", "clip_grad_value_")
 
 
 DROPOUTS = ("dropout", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout")
-TRAINING = 2  # the place of the argument `training` of these
+TRAINING = 2  # the position of these functions' argument `training`
 
 
 class Events:
-    """Sends events to checks. A check that raises an error is switched off; the program goes on."""
+    """Sends events to checks. A check that raises an error is switched off; the program continues."""
 
     def __init__(self, checks: list[Check], report: Report, strict: bool = False):
         self.report, self.strict = report, strict
@@ -54,7 +55,8 @@ class Events:
 
     def send(self, event: str, *args: Any) -> None:
         """Call the event's method of each check that has it. Inside vmap nothing is checked; inside rushlight.compile
-        only what needs no values."""
+        only events that need no values.
+        """
         m = mode()
         if m.batch is not None:
             return
@@ -177,7 +179,7 @@ class Events:
         return run
 
     def seed(self, seed: Callable) -> Callable:
-        """`core.backward.seed`, which is given the tensors that backward begins at."""
+        """`core.backward.seed`, which receives the tensors at which backward begins."""
 
         @wraps(seed)
         def run(outputs: Any, grads: Any, create_graph: bool) -> Any:

@@ -114,7 +114,7 @@ class GradientSizes(Check):
             self.hint(seen)
 
     def seen(self, sizes: list[tuple[Tensor, float, float]]) -> str:
-        """What is wrong with these (parameter, rms of the weights, rms of the gradient); "" if nothing is."""
+        """The problem with these (parameter, rms of the weights, rms of the gradient); "" if there is none."""
         raise NotImplementedError
 
 
@@ -206,7 +206,7 @@ class UpdateRatio(Check):
     def __init__(self, report: Any):
         super().__init__(report)
         self.notes = Notes(self.noted)
-        self.optimizers: list[Training] = []  # also of optimizers that are gone
+        self.optimizers: list[Training] = []  # also for optimizers that are gone
         self.loss: float | None = None
 
     def noted(self) -> Training:

@@ -67,7 +67,7 @@ class KeptGraph(Check):
     def __init__(self, report: Any):
         super().__init__(report)
         self.count = 0
-        self.ticks: deque[int] = deque(maxlen=20 * self.KEPT)  # of roots: they number nodes
+        self.ticks: deque[int] = deque(maxlen=20 * self.KEPT)  # ticks of the roots, which number the nodes
 
     def on_backward(self, roots: Iterable[Node], nodes: list[Node]) -> None:
         self.count += 1
@@ -79,7 +79,7 @@ class KeptGraph(Check):
         ticks = set(self.ticks)
         alive: dict[Any, list[Node]] = {}
         for thing in gc.get_objects():
-            # isinstance would read __class__ of lazy objects, which runs code of others
+            # isinstance would read __class__ of lazy objects, which runs other libraries' code
             if issubclass(type(thing), Node) and thing.seq in ticks and thing.where:
                 alive.setdefault(thing.where, []).append(thing)
         for kept in alive.values():

@@ -1,4 +1,4 @@
-"""What the checks have found: each hint once for each place, on stderr, and a summary."""
+"""The hints of the checks: each hint once for each place, on stderr, and a summary."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ WIDTH = 100  # columns of a hint
 
 
 class Hint(NamedTuple):
-    """One finding. `place`: file, line and statement; `seen`: what was measured."""
+    """One finding. `place`: file, line and statement; `seen`: the measurement."""
 
     name: str
     title: str
@@ -41,7 +41,7 @@ class Report:
     def __init__(self, quiet: bool = False):
         self.hints: list[Hint] = []
         self.quiet = quiet
-        self.root_array: Any = None  # of the one tensor that backward begins at
+        self.root_array: Any = None  # the number of the one tensor at which backward begins
         self.known: set[tuple[str, str]] = set()
 
     def add(self, hint: Hint) -> None:
@@ -54,7 +54,7 @@ class Report:
 
     @property
     def root_value(self) -> Any:
-        """The number that backward begins at, as an array; None if it begins at several."""
+        """The number at which backward begins, as an array; None if it begins at several."""
         return self.root_array if getattr(self.root_array, "size", 0) == 1 else None
 
     def say(self, text: str) -> None:

@@ -1,4 +1,4 @@
-"""Checks of what a loss is given: shapes, and the op that made its input."""
+"""Checks of a loss's arguments: their shapes, and the op that made its input."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rushlight.core.node import Node
 from rushlight.core.tensor import Tensor
 from rushlight.teaching.check import Check
 
-# ops that pass values on: what stands before them made the values
+# ops that pass values on unchanged: the op before them made the values
 SAME_VALUES = {
     "view_as_shape", "view", "reshape", "squeeze", "unsqueeze", "flatten", "transpose", "permute",
     "contiguous", "clone", "to", "getitem",
@@ -69,7 +69,7 @@ class BroadcastLoss(Check):
         self.hint(f"prediction {a} and target {b} broadcast to {whole}.", place)
 
     def on_backward(self, roots: Iterable[Node], nodes: list[Node]) -> None:
-        """The same in a loss that the program writes itself: mean((pred - y) ** 2)."""
+        """The same for a loss written by the program itself: mean((pred - y) ** 2)."""
         for node in roots:
             for _ in range(6):
                 if op_name(node) == "sub":

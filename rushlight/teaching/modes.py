@@ -29,12 +29,13 @@ def modal(root: Module, training: bool) -> list[str]:
 
 
 class Calls:
-    """Calls of a model: `evaluated`: outputs that a loss or argmax read under no_grad; `since` the last step;
-    `trained`: steps in training mode; `place`, `layers`: of the last evaluation; `data`: a checksum of its input;
-    `repeated`: evaluations in a row of the same input, with a step between them."""
+    """Calls of a model: `evaluated`: outputs that a loss or argmax read under no_grad; `since`: such outputs since the
+    last step; `trained`: steps in training mode; `place`, `layers`: place and layers of the last evaluation; `data`: a
+    checksum of its input; `repeated`: evaluations in a row of the same input, with a step between them.
+    """
 
     evaluated = since = trained = wrong = data = repeated = 0
-    trained_on: Any = None  # the array that the last training call was given
+    trained_on: Any = None  # the array passed to the last training call
     warned = was_eval = False
     place = ""
     layers: list[str] = []
@@ -177,7 +178,7 @@ class DropoutInEvaluation(Check):
 
     def __init__(self, report: Any):
         super().__init__(report)
-        self.places: list[str] = []  # in the model's call that runs now
+        self.places: list[str] = []  # the model whose call is running
         self.last: tuple[Any, str] = (None, "")  # the array of the output, the first place
 
     def on_dropout(self) -> None:

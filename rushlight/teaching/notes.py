@@ -1,4 +1,4 @@
-"""What checks remember of tensors, modules and optimizers, without keeping them alive."""
+"""Notes of the checks about tensors, modules and optimizers, without keeping them alive."""
 
 from __future__ import annotations
 
@@ -72,8 +72,8 @@ def parameters_of(optimizer: Any) -> list[Tensor]:
 
 
 def optimized() -> set[int]:
-    """The identities of the parameters of all optimizers in the process. Slow: for a finding only."""
-    # isinstance would read __class__ of lazy objects, which runs code of others
+    """The identities of the parameters of all optimizers in the process. Slow: called only when a mistake is found."""
+    # isinstance would read __class__ of lazy objects, which runs other libraries' code
     found = (o for o in gc.get_objects() if issubclass(type(o), Optimizer))
     return {id(p) for optimizer in found for p in parameters_of(optimizer)}
 

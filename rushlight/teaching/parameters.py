@@ -27,7 +27,9 @@ from rushlight.teaching.notes import (
 
 
 class GradientState:
-    """`stepped`: the gradient that an optimizer has used, a weak reference; `stale`: backward() added to it since."""
+    """`stepped`: the gradient that an optimizer has used, as a weak reference; `stale`: backward() has added to it
+    since then.
+    """
 
     stepped: Any = None
     stale = False
@@ -202,8 +204,9 @@ class NoGradient(Check):
 
 
 class Kept:
-    """What is known of a parameter without optimizer: `seen` with a gradient in this many steps; `size`: its first root
-    mean square; `reached` by a backward since the last step; `loaded` from a state dict, or trained by an optimizer."""
+    """A parameter without an optimizer: `seen` with a gradient in this many steps; `size`: its first root mean square;
+    `reached` by a backward since the last step; `loaded` from a state dict, or trained by an optimizer.
+    """
 
     seen = 0
     size: float | None = None
@@ -228,7 +231,7 @@ class NoOptimizer(Check):
         self.notes = Notes(Kept)
         self.roots: Notes[dict] = Notes(dict)
         self.steps = 0
-        # of models that share nothing with the optimizer: one may be made for them later
+        # models that share nothing with the optimizer are skipped: they may get an optimizer later
         self.later: list[tuple[Module, list[tuple[str, list[Tensor]]], str]] = []
 
     def on_module(self, module: Any, args: tuple, output: Any, outermost: bool) -> None:
@@ -250,7 +253,7 @@ class NoOptimizer(Check):
             return
         owned = {id(p) for p in parameters_of(optimizer)}
         for p in parameters_of(optimizer):
-            self.notes.of(p).loaded = True  # it was trained before: who freezes it now knows why
+            self.notes.of(p).loaded = True  # it was trained before, so it is frozen on purpose
         for root, _ in self.roots.items():
             found = self.unowned(root, owned)
             if found and any(id(p) in owned for p in root.parameters()):
@@ -266,12 +269,12 @@ class NoOptimizer(Check):
             self.look(root, [(name, free) for name, free in never if free], place)
 
     def candidates(self, root: Module) -> Iterator[tuple[str, list[Tensor]]]:
-        """(name, parameters) of what one hint would be about."""
+        """(name, parameters) for each possible hint."""
         for name, p in root.named_parameters():
             yield name, [p]
 
     def unowned(self, root: Module, owned: set[int]) -> list[tuple[str, list[Tensor]]]:
-        """(name, parameters) of what has had gradients long enough, and did not change."""
+        """(name, parameters) of unchanged parameters that have had gradients in enough steps."""
         found: list[tuple[str, list[Tensor]]] = []
         for name, params in self.candidates(root):
             free = [p for p in params if id(p) not in owned and self.unused(p)]

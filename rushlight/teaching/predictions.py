@@ -1,4 +1,4 @@
-"""Checks of what is read from a model's scores, and of losses that are sums."""
+"""Checks of predictions read from a model's scores, and of losses that are sums."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class ChoiceOverBatch(Check):
     def __init__(self, report: Any):
         super().__init__(report)
         self.classes: set[int] = set()
-        self.shape: tuple = ()  # of what a model has returned last
+        self.shape: tuple = ()  # the array of the last model output
 
     def on_module(self, module: Any, args: tuple, output: Any, outermost: bool) -> None:
         if outermost and isinstance(output, Tensor):
@@ -74,7 +74,7 @@ class SummedLoss(Check):
 
     def __init__(self, report: Any):
         super().__init__(report)
-        self.summed = 0  # samples of the loss that was computed last, with reduction='sum'
+        self.summed = 0  # the number of samples in the last loss with reduction='sum'
         self.first: float | None = None
         self.count = self.steps = 0
 
@@ -132,7 +132,7 @@ class CrossedComparison(Check):
 
     def __init__(self, report: Any):
         super().__init__(report)
-        self.shape: tuple = ()  # of what a model has returned last
+        self.shape: tuple = ()  # the array of the last model output
         self.count = 0
 
     def on_module(self, module: Any, args: tuple, output: Any, outermost: bool) -> None:

@@ -1,4 +1,4 @@
-"""Checks of values that a loss cannot reach, and of distributions over the wrong dimension."""
+"""Checks of targets that the predictions cannot reach, and of distributions over the wrong dimension."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The check of learning rate schedules: does the program count batches where the schedule counts epochs?"""
+"""The check of learning rate schedules: does the program step in batches although the schedule counts epochs?"""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Rates:
 
 
 def length(scheduler: Any) -> tuple[str, int] | None:
-    """The setting that says how long the schedule is, and its number of steps."""
+    """The setting that defines the length of the schedule, and its number of steps."""
     if isinstance(scheduler, CosineAnnealingLR):
         return "T_max", scheduler.T_max
     if isinstance(scheduler, PolynomialLR):
@@ -61,10 +61,10 @@ class StepPerBatch(Check):
     def __init__(self, report: Any):
         super().__init__(report)
         self.notes = Notes(self.noted)
-        self.rates: list[Rates] = []  # also of schedulers that are gone
+        self.rates: list[Rates] = []  # also for schedulers that are gone
         numbers = count(1)
-        self.numbers = Notes(lambda: next(numbers))  # of passes over DataLoaders
-        self.number = 0  # of the present pass
+        self.numbers = Notes(lambda: next(numbers))  # the number of passes over DataLoaders
+        self.number = 0  # the steps of the current pass
 
     def noted(self) -> Rates:
         self.rates.append(Rates())

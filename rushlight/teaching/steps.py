@@ -1,4 +1,4 @@
-"""Checks of what happens to gradients between backward() and step()."""
+"""Checks of changes to gradients between backward() and step()."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ from rushlight.teaching.parameters import leaves
 
 
 class Clipped:
-    """A parameter: `used`: an optimizer has used its gradient since the last backward; `calls` in a row that clipped no
-    gradient that a step will use."""
+    """A parameter: `used`: an optimizer has used its gradient since the last backward; `calls`: clippings in a row
+    without a gradient that a step will use.
+    """
 
     used = True
     calls = 0
@@ -89,7 +90,7 @@ class StepOutsideLoop(Check):
             self.passes.append((root.where, {id(p) for p in found}, cleared))
 
     def on_step_end(self, optimizer: Any) -> None:
-        self.passes = []  # of a closure, which the step has called
+        self.passes = []  # the gradients of a closure that the step has called
 
     def on_step_start(self, optimizer: Any) -> None:
         passes, self.passes, note = self.passes, [], self.notes.of(optimizer)

@@ -1,5 +1,6 @@
-"""Checks of how a model is built: frozen parameters, parts under no_grad, layers that are equal or stand in several
-places."""
+"""Checks of a model's structure: frozen parameters, parts under no_grad, equal layers, layers used in several
+places.
+"""
 
 from __future__ import annotations
 
@@ -228,7 +229,7 @@ class ForgottenLayer(Check):
 
     def __init__(self, report: Any):
         super().__init__(report)
-        self.calls: Counter = Counter()  # of the modules inside the present outermost call
+        self.calls: Counter = Counter()  # the modules inside the current outermost call
         self.models: Notes[dict] = Notes(dict)
 
     def on_module(self, module: Any, args: tuple, output: Any, outermost: bool) -> None:

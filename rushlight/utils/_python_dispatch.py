@@ -8,7 +8,7 @@ from rushlight.base.errors import not_implemented_error
 
 
 class TorchDispatchMode:
-    """The base of contexts that would see each op below autograd: NotImplementedError where one is entered."""
+    """The base of contexts that would see each op below autograd: NotImplementedError on entering one."""
 
     def __enter__(self) -> TorchDispatchMode:
         raise not_implemented_error(

@@ -1,4 +1,4 @@
-"""torch's private name of `rushlight.utils.pytree`, which programs import all the same."""
+"""torch's private name of `rushlight.utils.pytree`, which programs import nevertheless."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _register_pytree_node(
     maybe_from_str_fn: Any = None,
     **options: Any,
 ) -> None:
-    """`register_pytree_node`, with two arguments that are without effect."""
+    """`register_pytree_node`, with two extra arguments that are ignored."""
     register_pytree_node(cls, flatten_fn, unflatten_fn, **options)
 
 
@@ -80,7 +80,7 @@ def arg_tree_leaves(*args: Any, **kwargs: Any) -> list:
 
 
 def map_only(type_or_types_or_pred: Any, /) -> Callable:
-    """A decorator: the function is called for the leaves meant, and returns others unchanged."""
+    """A decorator: the function is called for the selected leaves, and others are returned unchanged."""
     chosen = chosen_by(type_or_types_or_pred)
 
     def limited(func: Callable) -> Callable:
@@ -192,7 +192,7 @@ _is_namedtuple_instance = is_namedtuple_instance
 
 
 def is_structseq_class(cls: type) -> bool:
-    """Whether it is a class of C's tuples with names, such as `time.struct_time`."""
+    """Whether it is a C class of tuples with names, such as `time.struct_time`."""
     counts = (getattr(cls, f"n_{name}", None) for name in ("fields", "sequence_fields"))
     return isinstance(cls, type) and cls.__bases__ == (tuple,) and all(isinstance(count, int) for count in counts)
 
@@ -299,7 +299,7 @@ def treespec_dict(mapping: Mapping | Iterable = (), /, **kwargs: TreeSpec) -> Tr
 
 
 class Star:
-    """What stands for a leaf in `treespec_pprint`."""
+    """The text of a leaf in `treespec_pprint`."""
 
     def __repr__(self) -> str:
         return "*"

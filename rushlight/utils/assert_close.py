@@ -103,7 +103,7 @@ def assert_close(
         allow_subclasses, rtol, atol, equal_nan, check_device, check_dtype, check_layout, check_stride, msg
     )
     todo: list[tuple[Any, Any, Path]] = [(actual, expected, ())]
-    while todo:  # no recursion, and the first failure is the first in order
+    while todo:  # no recursion, and the first failure is also the first in order
         a, b, path = todo.pop()
         todo.extend(reversed(parts(a, b, path, settings) or compared(a, b, path, settings)))
 
@@ -116,7 +116,7 @@ def assert_allclose(
     equal_nan: bool = True,
     msg: str = "",
 ) -> None:
-    """|actual - expected| <= atol + rtol |expected|, or AssertionError: `assert_close` as it was before.
+    """|actual - expected| <= atol + rtol |expected|, or AssertionError: the older form of `assert_close`.
 
     Wider tolerances (1e-4 and 1e-5 in single precision, 1e-5 and 1e-8 in double, 1e-3 in half), nan equals nan, and
     dtypes may differ.
@@ -137,7 +137,7 @@ def assert_allclose(
 
 
 def parts(a: Any, b: Any, path: Path, settings: Settings) -> list[tuple[Any, Any, Path]]:
-    """The pairs of elements of two lists or dicts; none for anything else."""
+    """The pairs of elements of two lists or dicts; none for other objects."""
     if isinstance(a, Mapping) and isinstance(b, Mapping):
         if a.keys() != b.keys():
             raise settings.error(
@@ -265,7 +265,7 @@ def compare_tensors(a: Tensor, b: Tensor, path: Path, settings: Settings) -> Non
 
 
 def report(x: np.ndarray, y: np.ndarray, near: np.ndarray, rtol: float, atol: float) -> str:
-    """How many elements differ, and where they differ most."""
+    """The number of different elements, and the position of the largest difference."""
     exact = rtol == 0 == atol
     with np.errstate(all="ignore"):
         absolute = np.where(near, 0, np.abs(x - y))

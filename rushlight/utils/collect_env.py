@@ -13,7 +13,7 @@ PACKAGES = ("numpy", "scipy", "numba", "llvmlite", "ml_dtypes", "safetensors", "
 
 
 def get_pretty_env_info() -> str:
-    """A line for each fact: versions, system, processor."""
+    """One line for each fact: versions, system, processor."""
     facts = {
         "rushlight version": __version__,
         "API of torch": torch_version,

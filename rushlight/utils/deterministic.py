@@ -1,5 +1,5 @@
-"""torch.utils.deterministic: `fill_uninitialized_memory`, whether `empty` and its like are full of nan (of integers
-their dtype's largest) while `use_deterministic_algorithms(True)` holds.
+"""torch.utils.deterministic: `fill_uninitialized_memory`, whether `empty` and so on return nan (integers: the dtype's
+largest value) under `use_deterministic_algorithms(True)`.
 
 >>> rushlight.utils.deterministic.fill_uninitialized_memory
 True

@@ -9,7 +9,7 @@ from rushlight.creation.factories import from_dlpack
 
 
 def to_dlpack(tensor: Tensor) -> Any:
-    """capsule = tensor.__dlpack__(), for the other library's `from_dlpack`; libraries of today take the tensor itself.
+    """capsule = tensor.__dlpack__(), for the other library's `from_dlpack`; current libraries accept the tensor itself.
 
     >>> from rushlight.utils.dlpack import from_dlpack, to_dlpack
     >>> from_dlpack(to_dlpack(rushlight.ones(2)))

@@ -20,8 +20,8 @@ from rushlight.profiler.clocks import Clocks
 
 Counts = dict[str, int]  # name of an op in ATen -> operations
 SUFFIXES = ["", "K", "M", "B", "T"]
-# functions whose products torch counts under another name: (module, function) -> name, or the position of the argument
-# that is the name of the node
+# functions whose products torch counts under another name: (module, function) -> name, or the index of the argument
+# that names the node
 CALLERS: dict[tuple[str, str], str | int] = {
     ("rushlight.ops.linalg.matmul_api", "plus_product"): 7,
     ("rushlight.ops.linalg.einsum", "product"): "bmm",
@@ -97,7 +97,7 @@ def backward_flops(node: Any, g: Any) -> Counts:
     if not (to_x or to_weight):
         return {"convolution_backward": 0}
     each = conv_flops(x or (), weight, g.shape, op == "conv_input_grad")
-    # torch's formula of the weight's gradient takes all channels for each of the groups
+    # torch's formula for the weight's gradient counts all channels for each of the groups
     return {"convolution_backward": each * (to_x + to_weight * saved["groups"])}
 
 
@@ -109,7 +109,7 @@ def shape_of(t: Any) -> tuple:
 
 
 class ModuleCalls:
-    """The names of the modules that are being called, and the ticks of all calls' begins and ends.
+    """The names of the modules whose calls are running, and the ticks of the begins and ends of all calls.
 
     A module's name is its path below the module that was called first: `Sequential.0`."""
 
@@ -126,7 +126,7 @@ class ModuleCalls:
         return self.names[module]
 
     def around(self, seq: int) -> list[str]:
-        """The modules whose calls made the node of this tick."""
+        """The modules whose calls made the node with this tick."""
         return [name for begin, end, name in self.done if begin < seq < end]
 
 
@@ -139,7 +139,7 @@ class FlopCounterMode:
     calls of its own thread. RuntimeError
     if it is entered twice.
 
-    Differences from torch: the fused attention counts as on torch's GPUs (on a CPU, torch counts nothing for it); of
+    Differences from torch: the fused attention counts as on torch's GPUs (on a CPU, torch counts nothing for it); for
     LSTM, GRU and RNN only the products with the input count; the product of a stack and a vector, `addbmm` and
     `bilinear` count.
 
@@ -169,7 +169,7 @@ class FlopCounterMode:
         self.calls = ModuleCalls()
         self.clocks: Clocks | None = None
         self.thread = 0
-        self.renamed: list[str] = []  # the names of the functions that are being called
+        self.renamed: list[str] = []  # the names of the functions whose calls are running
 
     def __enter__(self) -> FlopCounterMode:
         if self.clocks is not None:
@@ -197,7 +197,7 @@ class FlopCounterMode:
                 self.flop_counts[module][getattr(aten, name)] += flops
 
     def counted(self, name: str, kernel: Callable) -> Callable:
-        """A kernel whose calls count."""
+        """A kernel with its calls counted."""
 
         @wraps(kernel)
         def run(*args: Any, **kwargs: Any) -> Any:
@@ -212,7 +212,7 @@ class FlopCounterMode:
         return run
 
     def counted_steps(self, steps: Callable) -> Callable:
-        """The engine, whose nodes count. Rules that record are ops, which count as kernels."""
+        """The engine with its nodes counted. Rules that record are ops, which count as kernels."""
 
         def run(seeds: Any, world: Any, targets: Any, retain: bool) -> Iterator:
             from rushlight.core.engine import let_go
@@ -244,8 +244,9 @@ class FlopCounterMode:
         return run
 
     def named(self, function: Callable, name: str | int) -> Callable:
-        """The function, whose products count under a name; or under that of the node it makes, argument number
-        `name`."""
+        """The function with its products counted under a name, or under the name of the node that argument number
+        `name` makes.
+        """
 
         def run(*args: Any) -> Any:
             shown = args[name].removesuffix("Backward0").lower() if isinstance(name, int) else name

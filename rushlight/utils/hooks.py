@@ -10,7 +10,7 @@ from rushlight.core.node import Handle
 
 
 class _Any(type):
-    """Handles of modules, tensors and optimizers are instances too."""
+    """Handles of modules, tensors and optimizers are also instances."""
 
     def __instancecheck__(cls, instance: Any) -> bool:
         return isinstance(instance, Handle)
@@ -18,7 +18,7 @@ class _Any(type):
 
 class RemovableHandle(Handle, metaclass=_Any):
     """The handle of an entry that its owner makes in a dict of hooks: `handle = RemovableHandle(hooks)`, then
-    `hooks[handle.id] = hook`. `remove()` takes the entry away, also from `extra_dict`.
+    `hooks[handle.id] = hook`. `remove()` removes the entry, also from `extra_dict`.
 
     >>> hooks = {}
     >>> handle = RemovableHandle(hooks)

@@ -63,7 +63,7 @@ class Row:
 
     @property
     def mult_adds(self) -> int:
-        """Of a leaf: each parameter counts once for each element of the output that uses it."""
+        """For a leaf module: each parameter counts once for each element of the output that uses it."""
         if not self.leaf or not self.output_size:
             return 0
         kind, size = type(self.module).__name__, self.output_size
@@ -255,7 +255,7 @@ def arguments(size: Any, data: Any, batch_dim: int | None, dtypes: Sequence[DTyp
         for shape in shapes:
             shape.insert(batch_dim, 1)
     kinds = list(dtypes) if dtypes is not None else [float32] * len(shapes)
-    # the program's own numbers go on as if nothing had happened
+    # the program's own random numbers continue as if the summary had not run
     random = Generator().manual_seed(0)
     return [from_array(random.uniform(tuple(shape)).astype(kind.numpy)) for shape, kind in zip(shapes, kinds)], {}
 

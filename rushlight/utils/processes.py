@@ -1,8 +1,8 @@
 """torch.multiprocessing: Python's multiprocessing. Tensors are copied between processes, except those with
 `share_memory_`, which are sent by reference.
 
-Processes are forked if the system can fork, also for 'spawn', and from Python 3.14 on, too, where Python's default is
-'forkserver': a forked process starts in a moment. `multiprocessing` itself has the other ways.
+Processes are forked if the system can fork, even for 'spawn', and even from Python 3.14 on, whose default is
+'forkserver', because a forked process starts fast. `multiprocessing` itself offers the other methods.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class ProcessExitedException(ProcessException):
 
 
 def forked(method: str | None) -> str | None:
-    """'fork' in place of any other method, if the system can fork."""
+    """'fork' instead of any other method, if the system can fork."""
     return "fork" if FORK else method
 
 
@@ -60,7 +60,7 @@ def get_context(method: str | None = None) -> Any:  # type: ignore[no-redef]
 
 
 def set_start_method(method: str | None, force: bool = False) -> None:  # type: ignore[no-redef]
-    """How processes are started; see above for 'spawn'."""
+    """The start method of processes; see above for 'spawn'."""
     multiprocessing.set_start_method(method and forked(method), force=force)
 
 
@@ -137,9 +137,9 @@ start_processes = spawn
 
 
 def set_sharing_strategy(new_strategy: str) -> None:
-    """Does nothing: there is one strategy."""
+    """No effect: there is only one strategy."""
 
 
 def get_sharing_strategy() -> str:
-    """'file_descriptor', as torch's default on Linux: memory without a file's name."""
+    """'file_descriptor', like torch's default on Linux: memory without a file name."""
     return "file_descriptor"

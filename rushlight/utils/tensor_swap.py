@@ -1,4 +1,4 @@
-"""torch.utils.swap_tensors: two tensors change places, wherever they are held."""
+"""torch.utils.swap_tensors: two tensors exchange their content, for all references to them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SLOTS = ("_array", "_node", "_grad", "_viewing", "_writes")
 
 
 def swap_tensors(t1: Tensor, t2: Tensor) -> None:
-    """Each becomes the other: elements, dtype, gradient, place in the graph, attributes and class.
+    """Exchange elements, dtype, gradient, node, attributes and class of two tensors.
 
     RuntimeError for a tensor with views, since the views would show the other tensor.
 

@@ -19,7 +19,7 @@ from rushlight.core.tensor import Tensor
 
 __all__ = ["SummaryWriter"]
 
-writer = sys.modules[__name__]  # torch.utils.tensorboard.writer, where torch has the class
+writer = sys.modules[__name__]  # torch's class is in torch.utils.tensorboard.writer
 importable(__name__, "writer")
 
 

@@ -1,4 +1,4 @@
-"""torch.fx.experimental.symbolic_shapes: sizes are plain numbers, each condition is known."""
+"""torch.fx.experimental.symbolic_shapes: sizes are plain numbers, and every condition has a known value."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ class GuardOnDataDependentSymNode(RuntimeError):
 
 
 def guard_or_false(a: Any) -> bool:
-    """The truth of a condition.
+    """The value of a condition.
 
     >>> rushlight.fx.experimental.symbolic_shapes.guard_or_false(2 > 1)
     True
@@ -22,7 +22,7 @@ guard_or_true = statically_known_true = guard_size_oblivious = definitely_true =
 
 
 def free_symbols(val: Any) -> set:
-    """set(): no size is unknown."""
+    """set(): all sizes are known."""
     return set()
 
 

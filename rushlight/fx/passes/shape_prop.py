@@ -28,7 +28,7 @@ def of(t: Any) -> Any:
 
 
 class ShapeProp(Interpreter):
-    """Runs a GraphModule and writes to node.meta: 'tensor_meta' of tensors made, 'type' of anything.
+    """Runs a GraphModule and writes to node.meta: 'tensor_meta' for tensors, 'type' for all values.
 
     >>> f = rushlight.fx.symbolic_trace(lambda x: x.sum(1))
     >>> out = rushlight.fx.passes.shape_prop.ShapeProp(f).propagate(rushlight.ones(2, 3))

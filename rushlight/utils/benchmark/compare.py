@@ -16,7 +16,7 @@ BETWEEN = "  |  "
 
 
 class Colorize(Enum):
-    """The group in which the fastest time is green and times above five times as long are red."""
+    """A group: its fastest time is green, and times above five times the fastest are red."""
 
     NONE = "none"
     COLUMNWISE = "columnwise"
@@ -39,7 +39,7 @@ class Compare:
         self._trim, self._colors, self._warn = False, Colorize.NONE, False
 
     def extend_results(self, results: Iterable[Measurement]) -> None:
-        """Add measurements. ValueError for anything else."""
+        """Add measurements. ValueError for other objects."""
         results = list(results)
         for r in results:
             if not isinstance(r, Measurement):
@@ -47,7 +47,7 @@ class Compare:
         self._results += results
 
     def trim_significant_figures(self) -> None:
-        """Show the digits that mean something only."""
+        """Show only significant digits."""
         self._trim = True
 
     def colorize(self, rowwise: bool = False) -> None:

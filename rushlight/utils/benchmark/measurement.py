@@ -14,11 +14,11 @@ import numpy as np
 from rushlight.base.threads import get_num_threads, set_num_threads
 
 UNITS = {"ns": ("nanosecond", 1e-9), "us": ("microsecond", 1e-6), "ms": ("millisecond", 1e-3), "s": ("second", 1)}
-# from where on the middle half, over the median, deserves a warning
+# from this ratio of middle half to median on, a warning is shown
 UNRELIABLE_SPREAD, VERY_UNRELIABLE_SPREAD = 0.1, 0.25
-# seconds: no interval is trusted to be smaller; digits: nor is a number
+# seconds: no interval counts as smaller; digits: no number has more
 MIN_INTERVAL_SECONDS, MAX_DIGITS = 25e-9, 5
-NORMAL_QUANTILE = 1.645  # 90 % of a normal distribution lie within this many standard deviations
+NORMAL_QUANTILE = 1.645  # 90 % of a normal distribution lies within this many standard deviations
 
 
 @dataclass(repr=False, frozen=True)
@@ -42,7 +42,7 @@ class TaskSpec:
         return (self.stmt if self.label is None else self.label) + (f": {self.sub_label}" if self.sub_label else "")
 
     def setup_str(self) -> str:
-        """How a repr shows the setup."""
+        """The setup as shown in a repr."""
         if self.setup in ("", "pass"):
             return ""
         return "setup:\n" + indent(self.setup, "  ") if "\n" in self.setup else f"setup: {self.setup}"

@@ -1,4 +1,4 @@
-"""`Timer`: runs a statement until its time is known well enough."""
+"""`Timer`: repeats a statement until its time is known accurately."""
 
 from __future__ import annotations
 
@@ -91,8 +91,9 @@ class Timer:
             return self._repeated(self._runs(0.05), min_run_time, settled, max_run_time, callback)
 
     def _runs(self, min_run_time: float) -> int:
-        """How many runs make a measurement: the least power of ten whose time is a thousandth of all, and 10,000
-        starts."""
+        """The number of runs per measurement: the least power of ten whose time is a thousandth of the total, and
+        10,000 timer overheads.
+        """
         start, number = median(self._seconds(0) for _ in range(5)), 1
         while True:
             took = self._seconds(number)
@@ -133,7 +134,7 @@ class Timer:
         collect_baseline: bool = True,
         retain_out_file: bool = False,
     ) -> Any:
-        """NotImplementedError: Valgrind counts instructions of machine code that rushlight does not have."""
+        """NotImplementedError: Valgrind counts machine instructions, and rushlight has no machine code to count."""
         raise not_implemented_error("collect_callgrind() is not supported", "blocked_autorange() measures time")
 
 

@@ -1,4 +1,4 @@
-"""torch.utils.data._utils: where `collate` is found in torch."""
+"""torch.utils.data._utils: torch's module of `collate`."""
 
 import sys
 
@@ -6,7 +6,7 @@ from rushlight.base.submodules import importable
 from rushlight.utils.data import collate, worker
 from rushlight.utils.data import fetcher as fetch
 
-MP_STATUS_CHECK_INTERVAL = 5.0  # seconds between two looks at whether a worker lives
+MP_STATUS_CHECK_INTERVAL = 5.0  # seconds between two checks that a worker is alive
 HAS_NUMPY, IS_WINDOWS = True, sys.platform == "win32"
 python_exit_status = False
 

@@ -1,4 +1,4 @@
-"""From a list of samples to a batch: tensors and numbers are stacked, containers are gone through."""
+"""From a list of samples to a batch: tensors and numbers are stacked, containers are traversed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rushlight.core.tensor import Tensor
 from rushlight.creation.factories import as_tensor, tensor
 from rushlight.ops.shape.views import stack
 
-NON_NUMERIC_KINDS = "SUO"  # of NumPy's dtypes: bytes, text, objects
+NON_NUMERIC_KINDS = "SUO"  # kinds of NumPy dtypes: bytes, text, objects
 np_str_obj_array_pattern = re.compile(f"[{NON_NUMERIC_KINDS}a]")  # torch's name for it
 Table = dict[Any, Callable]  # type or types of samples -> (samples, collate_fn_map=) -> batch
 
@@ -34,7 +34,7 @@ def default_collate(batch: Any) -> Any:
 
 
 def collate(batch: Any, *, collate_fn_map: Table | None = None) -> Any:
-    """`default_collate` with a table of one's own."""
+    """`default_collate` with a custom table."""
     first, table = batch[0], collate_fn_map or {}
     kind = type(first)
     chosen = table.get(kind) or next((table[known] for known in table if isinstance(first, known)), None)

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from rushlight.utils.data.dataset import Dataset
 
     class LoaderSettings(TypedDict, total=False):
-        """Settings of a loader that do not change what a batch is."""
+        """Settings of a loader that do not affect the content of a batch."""
 
         sampler: Iterable | None
         batch_sampler: Iterable | None
@@ -59,8 +59,8 @@ class DataLoader(Suggesting, Generic[B]):
     """Batches of a data set; iterate over it once for each epoch.
 
     `batch_size` samples each (None: single samples), in order, shuffled (`shuffle`), by a `sampler` of numbers or a
-    `batch_sampler` of lists; made by `collate_fn(samples)`, default `default_collate`. `drop_last` leaves a short last
-    batch away. An `IterableDataset` decides the order itself.
+    `batch_sampler` of lists; made by `collate_fn(samples)`, default `default_collate`. `drop_last` drops a short last
+    batch. An `IterableDataset` decides the order itself.
 
     `num_workers` > 0 processes make the batches, each `prefetch_factor` (default 2) ahead; the batches come in order
     unless `in_order=False`. Each worker has its own random numbers and `get_worker_info()`, and calls
@@ -82,8 +82,8 @@ class DataLoader(Suggesting, Generic[B]):
 
     _initialized = False
 
-    # A loader of tuples of tensors gives lists of tensors; with other samples or a `collate_fn` of the user's the type
-    # of a batch is not known.
+    # A loader of tuples of tensors gives lists of tensors; with other samples or a user's `collate_fn` the type of a
+    # batch is unknown.
     @overload
     def __init__(
         self: DataLoader[list[Tensor]],
@@ -290,8 +290,9 @@ def warn_of_length(loader: Any, count: int, stacklevel: int) -> None:
 
 
 def slices(parts: Iterator[ndarray], size: int, drop_last: bool) -> Iterator[ndarray]:
-    """The parts, joined and cut to batches of one size. As in `BatchSampler`, each part is read only when it is
-    needed."""
+    """The parts, joined and divided into batches of one size. As in `BatchSampler`, each part is read only when it is
+    needed.
+    """
     rest = np.empty(0, np.int64)
     for part in parts:
         rest = np.concatenate((rest, part)) if len(rest) else part
@@ -341,7 +342,7 @@ def warn_of_many(num_workers: int) -> None:
 
 
 def check_iterable(**options: Any) -> None:
-    """ValueError for an order, which an iterable data set decides itself."""
+    """ValueError for an explicit order, since an iterable data set defines the order itself."""
     for name, value in options.items():
         if value is not None:
             raise value_error(

@@ -1,4 +1,4 @@
-"""Data sets: something with samples, by number (`Dataset`) or one after the other (`IterableDataset`)."""
+"""Data sets: samples by number (`Dataset`) or one after the other (`IterableDataset`)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ T = TypeVar("T", covariant=True)
 
 
 class Dataset(Generic[T]):
-    """data[i] is sample i: a subclass has `__getitem__`, and `__len__` for samplers. `a + b` is one after the other.
+    """data[i] is sample i: a subclass has `__getitem__`, and `__len__` for samplers. `a + b` is their concatenation.
 
     A data set may define `__getitems__(numbers)`, which returns a list of samples, if that is faster.
 
@@ -41,7 +41,7 @@ class Dataset(Generic[T]):
 
 
 class IterableDataset(Dataset[T]):
-    """iter(data) gives samples one after the other: for streams, and where access by number is dear.
+    """iter(data) gives samples one after the other: for streams, and if access by number is slow.
 
     >>> class Count(rushlight.utils.data.IterableDataset):
     ...     def __iter__(self):
@@ -221,7 +221,8 @@ class Subset(Dataset[T]):
 
 def samples(dataset: Any, numbers: Sequence[int]) -> Any:
     """The samples with these indices: the result of `__getitems__` if the data set has this method, which may be a
-    finished batch: `collate_fn` receives the result unchanged."""
+    finished batch. `collate_fn` receives the result unchanged.
+    """
     several = getattr(dataset, "__getitems__", None)
     return several(numbers) if several else [dataset[i] for i in numbers]
 
@@ -256,7 +257,7 @@ def random_split(
 ) -> list[Subset[T]]:
     """Parts of the given lengths, or fractions of the whole, by one random permutation: torch's for the same seed.
 
-    Left-over samples go to the first parts, one each. ValueError unless the parts make up the whole.
+    Left-over samples go to the first parts, one each. ValueError unless the lengths add up to the whole.
 
     >>> _ = rushlight.random.manual_seed(0)
     >>> [part.indices for part in rushlight.utils.data.random_split(range(5), [3, 2])]
@@ -276,7 +277,7 @@ def random_split(
 
 
 def counts(fractions: Sequence[float], total: int) -> list[int]:
-    """Whole numbers in proportion to the fractions."""
+    """Integers in proportion to the fractions."""
     for i, fraction in enumerate(fractions):
         if fraction < 0 or fraction > 1:
             raise value_error(f"Fraction at index {i} is not between 0 and 1", fraction=fraction)

@@ -20,7 +20,7 @@ class _DatasetKind:
 
 @dataclass(frozen=True)
 class Recipe:
-    """How batches are made: the part of a loader that a worker needs."""
+    """The recipe of a batch: the part of a loader that a worker needs."""
 
     dataset: Any
     collate_fn: Callable[[Any], Any]
@@ -39,7 +39,7 @@ class Recipe:
         return self.batched and self.collate_fn is default_collate and is_tensors(self.dataset)
 
     def fetcher(self) -> Callable[[Any], Any]:
-        """Numbers -> batch; NOTHING at the end of an iterable data set, which is started anew."""
+        """Numbers -> batch; NOTHING at the end of an iterable data set, which is then restarted."""
         dataset, collate = self.dataset, self.collate_fn
         if self.kind == _DatasetKind.Iterable:
             return self.stream(iter(dataset))

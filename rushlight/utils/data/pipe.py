@@ -40,7 +40,7 @@ def send(pipe: Connection, message: Packed) -> None:
 
 
 def receive(pipe: Connection) -> Any:
-    """The next message. EOFError or OSError if the writer has gone, also in the middle of one."""
+    """The next message. EOFError or OSError if the writer has ended, even in the middle of a message."""
     content, sizes = pipe.recv()
     memories = [np.empty(size, np.uint8) for size in sizes]
     for memory in memories:

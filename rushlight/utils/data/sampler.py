@@ -98,7 +98,9 @@ class RandomSampler(Sampler[int]):
             yield from part.tolist()
 
     def _parts(self) -> Iterator[np.ndarray]:
-        """The order in arrays, drawn when they are needed. Like torch's, it ends with a permutation to take 0 from."""
+        """The order in arrays, drawn on demand. As in torch, it ends with a permutation of which 0 elements are
+        taken.
+        """
         generator = self.generator or Generator().manual_seed(drawn_seed())
         n, total = len(self.data_source), self.num_samples
         if self.replacement:
@@ -114,7 +116,7 @@ class RandomSampler(Sampler[int]):
 
 
 class SubsetRandomSampler(Sampler[int]):
-    """The given numbers in random order, each once a round; drawn from `generator` or the default one.
+    """The given numbers in random order, each once per round; drawn from `generator` or the default one.
 
     >>> _ = rushlight.manual_seed(0)
     >>> list(rushlight.utils.data.SubsetRandomSampler([10, 20, 30]))
@@ -186,7 +188,8 @@ class BatchSampler(Sampler[list]):
 
 
 class DistributedSampler(Sampler[int]):
-    """order[rank], order[rank + num_replicas], ...: the share of one of several processes, in an order all agree on.
+    """order[rank], order[rank + num_replicas], ...: the share of one of several processes, in an order that all
+    processes agree on.
 
     The order is random with seed + epoch (`set_epoch`), unless shuffle=False. To make the shares equal, samples from
     the beginning are repeated, or with `drop_last` the last ones left out. The number of replicas and the rank are by

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
 BATCH, ERROR, END = "batch", "error", "end"  # the answer to a task
-RESUME = "resume"  # a message instead of a task: begin the data set anew
+RESUME = "resume"  # a message instead of a task: restart the data set
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ def get_worker_info() -> WorkerInfo | None:
 
 
 class LongKey(str):
-    """The message of a KeyError. A plain string would be shown as its repr, in one line."""
+    """The message of a KeyError. A plain string would be shown as its repr, on one line."""
 
     def __repr__(self) -> str:
         return str(self)
@@ -116,7 +116,7 @@ class Outbox:
         self.waiting.put(message)
 
     def close(self) -> None:
-        """Wait until all is sent, or cannot be."""
+        """Wait until everything is sent, or cannot be sent."""
         self.waiting.put(None)
         self.thread.join()
 
@@ -158,7 +158,7 @@ def serve(job: Job, tasks: Connection, results: Connection, inherited: list[Conn
     gone.
 
     `inherited`: the main process's ends of pipes, which a fork has copied. The worker closes these copies, so that a
-    pipe ends when the main process closes its end.
+    pipe ends when the main process closes its own end.
     """
     for pipe in inherited:
         pipe.close()
@@ -170,7 +170,7 @@ def serve(job: Job, tasks: Connection, results: Connection, inherited: list[Conn
 
 
 def work(job: Job, tasks: Connection, outbox: Outbox) -> None:
-    """Do the tasks; an error is sent in place of the batch, and the next one is tried."""
+    """Do the tasks. If one fails, its error is sent in place of the batch, and the worker continues."""
     fetch, unable = prepared(job, job.begin)
     while not outbox.broken:
         task = receive(tasks)

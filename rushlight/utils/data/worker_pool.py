@@ -95,7 +95,7 @@ class Member:
             send(self.tasks, packed(message))
 
     def retire(self) -> None:
-        """Its part of the data set is over."""
+        """The worker's part of the data set is finished."""
         self.active = False
         self.give(None)
 
@@ -122,7 +122,8 @@ class WorkerIterator:
     """The workers make the batches in turn, each up to `ahead` in advance. Batches come in order, unless `in_order` is
     false.
 
-    Without references to it, at the end of the data and at the end of the program its workers end."""
+    When it is no longer referenced, at the end of the data or of the program, its workers end.
+    """
 
     def __init__(self, jobs: list[Job], context: Any, ahead: int, timeout: float, in_order: bool, persistent: bool):
         self.members: list[Member] = []
@@ -166,7 +167,7 @@ class WorkerIterator:
                 return self._hand_over(index)
 
     def _send_task(self) -> None:
-        """The next numbers to the next worker that has samples left; in any order, to one with little to do."""
+        """Send the next numbers to the next worker that has samples left; without order, to one with few open tasks."""
         active = sum(member.active for member in self.members)
         if not active:
             return
