@@ -134,7 +134,7 @@ def flip(x: ndarray, dims: tuple) -> ndarray:
 
 
 def rolled(x: ndarray, moves: Sequence[int], axes: Sequence[int], back: bool = False) -> ndarray:
-    """Elements shifted along dimensions, with those that fall off the end reinserted at the beginning; or shifted back."""
+    """Elements shifted along dimensions; those that fall off one end reappear at the other. `back`: shifted back."""
     images = x
     for move, d in zip(moves, axes):
         n = x.shape[d]

@@ -81,7 +81,7 @@ UNSIGNED = {np.dtype(f"i{size}"): np.dtype(f"u{size}") for size in (1, 2, 4, 8)}
 
 
 def check_index(index: ndarray, n: int, name: str, dim: int = 0, kind: type[Exception] = IndexError) -> None:
-    """RuntimeError for an index that is neither int32 nor int64; an error of the given kind for an index out of range."""
+    """RuntimeError unless the index is int32 or int64; an error of the given kind for an index out of range."""
     if index.dtype.char not in INDICES:
         raise RuntimeError(f"{name}(): Expected dtype int32/int64 for index but got {index.dtype}; hint: index.long()")
     if index.size and not all_below(index, n):
