@@ -1,8 +1,8 @@
 """Modules of higher layers that lower layers call.
 
 A layer imports only lower layers. If a lower layer needs a higher one (a docstring is written when it is read), it
-declares a `Higher` and calls it; `rushlight/__init__.py` names the module. Within a layer, a `Higher` with a module name
-defers the import of a file that itself imports this file.
+declares a `Higher` and calls it; `rushlight/__init__.py` names the module. Within a layer, a `Higher` with a module
+name defers the import of a file that itself imports this file.
 """
 
 from importlib import import_module
