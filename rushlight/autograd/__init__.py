@@ -38,7 +38,7 @@ __all__ = [
 
 
 def _is_checkpoint_valid() -> bool:
-    """Whether the running backward computes the gradients of all inputs, like `Tensor.backward`."""
+    """Whether the backward that runs computes the gradients of all inputs, as `Tensor.backward`."""
     return not chosen.get()
 
 
