@@ -3,8 +3,8 @@
 from typing import TYPE_CHECKING, Any
 
 from rushlight.base.missing_names import missing
-from rushlight.core.backward import backward, chosen, grad
-from rushlight.core.mode import enable_grad, inference_mode, no_grad, set_grad_enabled
+from rushlight.core.backward import backward, grad
+from rushlight.core.mode import enable_grad, inference_mode, mode, no_grad, set_grad_enabled
 
 if TYPE_CHECKING:
     from rushlight.autograd import forward_ad, function, functional, graph, profiler
@@ -39,7 +39,7 @@ __all__ = [
 
 def _is_checkpoint_valid() -> bool:
     """Whether the backward that runs computes the gradients of all inputs, as `Tensor.backward`."""
-    return not chosen.get()
+    return not mode().targeted
 
 
 def __getattr__(name: str) -> Any:

@@ -279,7 +279,7 @@ class Function:
         made = None if mapped is None else mapped(*args, **kwargs)
         with no_grad():
             if mapped is not None:
-                cls.setup_context(node.ctx, args, made)  # type: ignore[misc]
+                cls.setup_context(node.ctx, args, made)
             elif cls.setup_context is None:
                 made = cls.forward(node.ctx, *args, **kwargs)
             else:

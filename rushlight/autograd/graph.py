@@ -12,7 +12,7 @@ import numpy as np
 from rushlight.base.errors import runtime_error, value_error
 from rushlight.core.clock import stamp
 from rushlight.core.engine import tensors_in
-from rushlight.core.mode import Inner, Setting, innermost, mode, taken, transposing
+from rushlight.core.mode import Inner, Setting, innermost, mode
 from rushlight.core.node import Handle, Node, Packed, hooks_of, unpacked
 from rushlight.core.tensor import TANGENTS, Tensor, from_array, writes_of
 from rushlight.core.views import as_it_is
@@ -60,7 +60,7 @@ class saved_tensors_hooks(Setting, Inner):
 
     def pack_saved(self, out: Any) -> None:
         """Pass the values saved by the node of an op's output through the pack hook."""
-        if transposing.get():
+        if mode().transposes:
             return
         if self.waiting is not None:
             self.waiting.append(out)
@@ -233,13 +233,13 @@ class Gathering:
     `nodes`: the nodes of the tensors. `first`: call the hook with the first gradient instead."""
 
     def __init__(self, nodes: list[Node], hook: Callable, first: bool):
-        self.nodes, self.hook, self.first, self.taken = nodes, hook, first, taken.get()
+        self.nodes, self.hook, self.first, self.derivative = nodes, hook, first, mode().derivative
         self.walk: Any = None
         self.left, self.found = 0, {}  # type: ignore[var-annotated]
 
     def gathers(self, node: Node, g: Tensor, walk: Any) -> None:
         """Called by the engine with the gradient `g` of `node`. `walk`: the running backward."""
-        if self.taken is not None and self.taken is not taken.get():
+        if self.derivative is not None and self.derivative is not mode().derivative:
             return
         if self.walk is not walk:
             there = set(walk.order) if walk.wanted is None else walk.wanted

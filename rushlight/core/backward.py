@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextvars import ContextVar
 from threading import local
 from typing import Any
 from weakref import WeakSet
@@ -26,8 +25,6 @@ nan_check = Higher()  # the check of anomaly detection
 batched_grad = Higher()  # `grad` with `is_grads_batched=True`
 # Objects whose method `differentiated(seeds)` is called at the start of each backward with create_graph=True.
 DOUBLE_BACKWARD_LISTENERS: WeakSet[Any] = WeakSet()
-# True while a backward computes the gradients of some inputs only (`inputs=`, `grad`).
-chosen: ContextVar[bool] = ContextVar("chosen", default=False)
 
 
 class Running(local):
@@ -278,10 +275,9 @@ def run(
     if create_graph and DOUBLE_BACKWARD_LISTENERS:
         for listener in [*DOUBLE_BACKWARD_LISTENERS]:
             listener.differentiated(seeds)
-    asked = None if targets is None else chosen.set(True)
     if world is AS_ARRAYS and not checks and faster.deferred_world is not None:
         world = faster.deferred_world(targets)
-    token = current.set(m.but(grad=create_graph))
+    token = current.set(m.but(grad=create_graph, targeted=m.targeted or targets is not None))
     outer, running.callbacks = running.callbacks, ()
     try:
         for node, g, outgoing in steps(seeds, world, targets, retain or bool(checks)):
@@ -298,8 +294,6 @@ def run(
     finally:
         running.callbacks = outer
         current.reset(token)
-        if asked is not None:
-            chosen.reset(asked)
     return found
 
 

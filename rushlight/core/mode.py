@@ -121,21 +121,25 @@ class Mode:
     `grad`: whether ops make nodes. `inference`: the number of open `inference_mode` blocks, negated while a transform
     takes a derivative inside them (ops are recorded then). `watch`: a `Watcher` or None. `checks`: the values that
     anomaly detection looks for ("", "nan" or "nan or inf"). `batch`: the innermost vmap that runs (func/batching.py),
-    or None."""
+    or None. `derivative`: the innermost derivative of rushlight.func that is being computed, or None; a hook registered
+    inside it runs in its backward only. `targeted`: whether a backward runs that computes the gradients of some inputs
+    only (`inputs=`, `grad`). `transposes`: whether forward mode records the temporary graph of one op to transpose the
+    op's rule; pack hooks skip that graph."""
 
-    __slots__ = ("grad", "inference", "watch", "checks", "batch")
+    __slots__ = ("grad", "inference", "watch", "checks", "batch", "derivative", "targeted", "transposes")
 
-    def __init__(
-        self, grad: bool = True, inference: int = 0, watch: Watcher | None = None, checks: str = "", batch: Any = None
-    ):
-        self.grad, self.inference, self.watch = grad, inference, watch
-        self.checks, self.batch = checks, batch
+    def __init__(self) -> None:
+        self.grad, self.inference, self.checks = True, 0, ""
+        self.watch: Watcher | None = None
+        self.batch = self.derivative = None
+        self.targeted = self.transposes = False
 
     def but(self, **changes: Any) -> Mode:
         """A copy with some fields changed."""
         m = object.__new__(Mode)
         m.grad, m.inference, m.watch = self.grad, self.inference, self.watch
-        m.checks, m.batch = self.checks, self.batch
+        m.checks, m.batch, m.derivative = self.checks, self.batch, self.derivative
+        m.targeted, m.transposes = self.targeted, self.transposes
         for name, value in changes.items():
             setattr(m, name, value)
         return m
@@ -143,13 +147,6 @@ class Mode:
 
 current: ContextVar[Mode] = ContextVar("mode", default=Mode())  # noqa: B039  (a Mode is never changed)
 mode = current.get
-
-
-# The innermost derivative of rushlight.func that is being computed. A hook registered inside it runs in its backward
-# only.
-taken: ContextVar[Any] = ContextVar("taken", default=None)
-# True while forward mode records the temporary graph of one op, to transpose the op's rule. Pack hooks skip that graph.
-transposing: ContextVar[bool] = ContextVar("transposing", default=False)
 
 
 class Setting:
@@ -280,7 +277,7 @@ class set_grad_enabled(Setting):
 
     def __init__(self, mode: bool):
         self.changes = {"grad": bool(mode)}
-        self.before = current.set(globals()["mode"]().but(**self.changes))
+        self.before = current.set(current.get().but(**self.changes))
 
     def __enter__(self) -> None:
         pass

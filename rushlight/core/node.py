@@ -15,7 +15,7 @@ from rushlight.base.errors import place
 from rushlight.base.higher import Higher
 from rushlight.base.tracebacks import ours
 from rushlight.core.clock import tick
-from rushlight.core.mode import taken
+from rushlight.core.mode import mode
 
 engine = Higher("rushlight.core.engine")
 
@@ -285,14 +285,15 @@ class Hooks:
         hooks = getattr(self, kind)
         self.count += 1
         # A hook registered inside a transform runs in that transform's backward only. `Gathering` checks this itself.
-        unbound = taken.get() is None or hasattr(hook, "gathers")
-        hooks[self.count] = hook if unbound else partial(within, taken.get(), hook)
+        derivative = mode().derivative
+        unbound = derivative is None or hasattr(hook, "gathers")
+        hooks[self.count] = hook if unbound else partial(within, derivative, hook)
         return Handle(hooks, self.count)
 
 
 def within(derivative: Any, hook: Callable, *args: Any) -> Any:
     """The hook's result in the backward of `derivative`, inside which it was registered; None in any other backward."""
-    return hook(*args) if taken.get() is derivative else None
+    return hook(*args) if mode().derivative is derivative else None
 
 
 def hooks_of(node: Node, dtype: Any = None) -> Hooks:

@@ -17,7 +17,7 @@ import numpy as np
 from rushlight.core import families
 from rushlight.core.backward import grad
 from rushlight.core.gradient_worlds import sum_to_tensor
-from rushlight.core.mode import transposing, within
+from rushlight.core.mode import within
 from rushlight.core.node import Hooks, Parts, Start, with_hooks
 from rushlight.core.table import ruled_inputs
 from rushlight.core.tensor import Tensor, created, from_array
@@ -152,11 +152,8 @@ def transposed(op: Any, args: tuple, outs: list, tangents: Given, record: bool) 
     smooth = [i for i, x in enumerate(outs) if x._array.dtype.kind in "fcV" and i != op.options.get("fixed")]
     gs = {i: start(outs[i]) for i in smooth}
     with within(grad=True):
-        token = transposing.set(True)
-        try:
+        with within(transposes=True):
             gradients = node.tensors(Parts(gs) if several(op) else gs[0]) if gs else ()
-        finally:
-            transposing.reset(token)
         pairs = [
             (sum_to_tensor(h, t._array.shape) if h._array.shape != t._array.shape else h, t)
             for h, t in zip(gradients, tangents)

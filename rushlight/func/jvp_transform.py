@@ -7,7 +7,7 @@ from typing import Any
 
 from rushlight.base.errors import runtime_error
 from rushlight.base.pytree import TreeSpec, tree_flatten, tree_map_only, tree_unflatten
-from rushlight.core.mode import mode, taken, within
+from rushlight.core.mode import mode, within
 from rushlight.core.tensor import Tensor
 from rushlight.creation.factories import zeros_like
 from rushlight.func.batching import recorded
@@ -67,11 +67,8 @@ def on_duals(
     with level:
         for x, t in zip(xs, ts):
             check_dual(level, x, t)
-        before = taken.set(level)
-        try:
+        with within(derivative=level):
             made = func(*tree_unflatten([dual(level, x, t) for x, t in zip(xs, ts)], inputs_form))
-        finally:
-            taken.reset(before)
         made, aux = split(made, has_aux, who)
         ys, form = outputs_of(made, who)
         return (

@@ -13,7 +13,7 @@ from rushlight.base import dtypes
 from rushlight.base.errors import runtime_error, value_error
 from rushlight.base.pytree import TreeSpec, tree_flatten, tree_leaves, tree_map, tree_map_only, tree_structure
 from rushlight.core.backward import grad
-from rushlight.core.mode import mode, taken, within
+from rushlight.core.mode import mode, within
 from rushlight.core.node import Node, Start
 from rushlight.core.tensor import Tensor, from_array, writes_of
 from rushlight.creation.factories import zeros_like
@@ -28,18 +28,14 @@ class Variables(within):
     `inference_mode`."""
 
     def __init__(self) -> None:
-        super().__init__(grad=True, inference=-abs(mode().inference))
+        super().__init__(grad=True, inference=-abs(mode().inference), derivative=self)
         # grad mode outside: whether outer derivatives need the results recorded
         self.outside = mode().grad
         self.starts: list[Start] = []
 
-    def __enter__(self) -> Variables:
-        self.before = taken.set(self)
-        return super().__enter__()
-
     def __exit__(self, *exc: object) -> None:
         super().__exit__(*exc)
-        taken.reset(self.before)
+        self.changes = {}  # they name the variables themselves: a cycle
         for one in self.starts:
             one.open = False
 

@@ -8,7 +8,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar, overload
 
 from rushlight.base.errors import runtime_error, value_error
 from rushlight.base.pytree import tree_flatten, tree_map_only, tree_unflatten
-from rushlight.core.mode import mode, taken
+from rushlight.core.mode import mode, within
 from rushlight.core.tensor import Tensor
 from rushlight.creation.factories import ones_like
 from rushlight.func.batching import recorded
@@ -132,11 +132,8 @@ def vjp(func: Callable, *primals: Any, has_aux: bool = False) -> Any:
             ),
         )
         create = mode().grad and (together or any([recorded(v) for v in vs])) if create_graph is None else create_graph
-        before = taken.set(variables)
-        try:
+        with within(derivative=variables):
             found = pulled(ys, xs, vs, retain_graph, create)
-        finally:
-            taken.reset(before)
         return tree_unflatten(map(settled, found), inputs_form)
 
     value = tree_unflatten(map(settled, ys), form)

@@ -15,8 +15,8 @@ from rushlight.amp import autocast_mode as precision
 from rushlight.autograd.function import Function
 from rushlight.autograd.graph import saved_tensors_hooks
 from rushlight.base.errors import explain, runtime_error, type_error, value_error
-from rushlight.core.backward import backward, chosen
-from rushlight.core.mode import enable_grad, no_grad
+from rushlight.core.backward import backward
+from rushlight.core.mode import enable_grad, mode, no_grad
 from rushlight.core.tensor import Tensor
 from rushlight.random import default_generator
 
@@ -342,7 +342,7 @@ class Rerun(Function):
 
     @staticmethod
     def backward(ctx: Any, *gradients: Any) -> tuple:
-        if chosen.get():
+        if mode().targeted:
             raise runtime_error(
                 "When use_reentrant=True, torch.utils.checkpoint is incompatible with .grad() or passing an "
                 "`inputs` parameter to .backward(). To resolve this error, you can either set "

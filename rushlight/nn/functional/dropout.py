@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rushlight.base.errors import runtime_error, value_error, warn
-from rushlight.core.mode import mode, taken
+from rushlight.core.mode import mode
 from rushlight.core.tensor import Tensor
 from rushlight.core.views import assign
 from rushlight.ops.math import elementwise as e
@@ -24,7 +24,7 @@ def apply_dropout(input: Tensor, p: float, training: bool, inplace: bool, featur
     if not training or p == 0 or input._array.size == 0:
         return input
     # then torch draws in the order of the elements
-    inside = taken.get() is not None or mode().batch is not None
+    inside = mode().derivative is not None or mode().batch is not None
     like = input.contiguous() if inside else input
     factor = e.mul(input, 0) if p == 1 else e.div(dropout_mask(like, p, features), 1 - p)
     r = factor if p == 1 else e.mul(input, factor)

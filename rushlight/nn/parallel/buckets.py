@@ -12,7 +12,8 @@ import numpy as np
 from rushlight.base.errors import runtime_error
 from rushlight.comm.collectives import all_reduce
 from rushlight.comm.process_group import ProcessGroup
-from rushlight.core.backward import chosen, queue_callback
+from rushlight.core.backward import queue_callback
+from rushlight.core.mode import mode
 from rushlight.core.tensor import Tensor, from_array
 from rushlight.nn.parallel.sparse_gradients import sparse_mean
 from rushlight.nn.parallel.usage import Usage, tensors_in
@@ -150,7 +151,7 @@ class Reducer:
     def begins(self) -> None:
         """Called when backward reaches an output of forward. At the end of backward all parameters are ready, also
         parameters without a gradient."""
-        if self.expecting and not self.began and not chosen.get():
+        if self.expecting and not self.began and not mode().targeted:
             self.began = True
             queue_callback(self.ends)
 
