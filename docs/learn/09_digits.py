@@ -257,7 +257,7 @@ plt.show()
 # %% [markdown]
 # ## Look at the mistakes
 #
-# One number (97 %) is not enough. Look at the pictures that were read wrongly:
+# One number (97 %) is not enough. Look at the pictures that were misread:
 
 # %% alt="The test pictures that the network reads wrongly, each with its answer and the true digit"
 model.eval()

@@ -77,7 +77,7 @@ class Context:
         if node is None:
             raise runtime_error(
                 "Trying to directly access saved tensors after the graph that they belong to is gone.",
-                "keep what backward has computed, not its ctx",
+                "keep the results of backward, not its ctx",
             )
         return node.saved_tensors
 
@@ -327,7 +327,7 @@ def finish(node: FunctionNode, args: tuple, made: Any, recorded: bool) -> Any:
         raise runtime_error(
             f"{node.name()}: Some elements marked as dirty during the forward method were not returned as output. "
             "The inputs that are modified inplace must all be outputs of the Function.",
-            "return what mark_dirty() names",
+            "return the tensors passed to mark_dirty()",
         )
     outs = [settled(t, args, node, recorded) for t in originals]
     for t in node.ctx._dirty:

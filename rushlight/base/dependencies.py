@@ -40,7 +40,7 @@ def numba_loads() -> bool:
             refused.append(error)
             has_numba.cache_clear()
             warn(
-                f"Numba is installed, but cannot be imported: {error}; NumPy does its work, which takes longer for "
+                f"Numba is installed, but cannot be imported: {error}; NumPy is used instead, which is slower for "
                 "large tensors; hint: pip install --upgrade numba"
             )
     return has_numba()

@@ -431,7 +431,7 @@ def not_a_tensor(function: str, name: str, place: int, value: Any) -> TypeError:
         f"{function}(): argument '{name}' (position {place + 1}) must be Tensor, not {type(value).__name__}",
         "did a forward() return nothing?"
         if value is None
-        else "take its elements apart first: out, state = lstm(x), or value[0]"
+        else "unpack it first: out, state = lstm(x), or value[0]"
         if isinstance(value, tuple)
         else f"make it a tensor: torch.tensor({value!r})"
         if isinstance(value, (bool, int, float, complex))

@@ -40,8 +40,8 @@ def add_info(commands: argparse._SubParsersAction) -> None:
     info = commands.add_parser(
         "info",
         help="print versions, BLAS, threads and the cache",
-        description="Print what a bug report needs: versions, the BLAS library, the number of threads, the cache of "
-        "compiled loops, and environment variables that rushlight reads.",
+        description="Print the facts for a bug report: versions, the BLAS library, the number of threads, the cache of "
+        "compiled loops, and the environment variables that rushlight reads.",
         allow_abbrev=False,
     )
     info.set_defaults(run=run_info, command="info")

@@ -184,7 +184,7 @@ def install() -> None:
             "rushlight.compat.install() before the first `import torch`"
         )
     if real("torch") is not None and not children.told():
-        print("rushlight: `import torch` means rushlight here, not the torch that is installed", file=sys.stderr)
+        print("rushlight: using rushlight for `import torch`; the installed torch is ignored", file=sys.stderr)
     sys.meta_path.insert(0, finder)
     children.tell()
     for cls, module in SHOWN.items():

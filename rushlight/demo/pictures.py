@@ -50,7 +50,7 @@ def draw_digits(path: Path, images: torch.Tensor, labels: torch.Tensor, predicte
     figure = Figure(figsize=(COLUMNS * 0.85, ROWS * 1.1 + 0.5), layout="constrained")
     axes = figure.subplots()
     axes.set(frame_on=False, xticks=[], yticks=[])
-    axes.set_title(f"{sum(wrong)} of {len(wrong)} held-out digits read wrongly (in red: read as → is)", fontsize=11)
+    axes.set_title(f"{sum(wrong)} of {len(wrong)} held-out digits misread (in red: predicted → true)", fontsize=11)
     for place, i in enumerate(order):
         x, y = place % COLUMNS, place // COLUMNS * 1.3  # a digit is 0.9 wide, with its answer above
         answer, truth = int(predicted[i]), int(labels[i])

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 DESCRIPTION = """\
 Start a program as several processes, the ranks of one world, on this machine or on
 several: one call on each. The program is written for torch, or for rushlight; it
-calls torch.distributed.init_process_group(). If a rank fails, all are ended, and
-started anew as often as --max-restarts says.
+calls torch.distributed.init_process_group(). If one rank fails, all are
+stopped and restarted, at most --max-restarts times.
 
   rushlight launch --nproc-per-node 4 train.py --epochs 3
   rushlight launch --nnodes 2 --node-rank 0 --rdzv-endpoint host0:29400 train.py
@@ -40,18 +40,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add(*both("max-restarts"), type=int, default=0, metavar="N", help="starts after a failure")
     add(*both("monitor-interval"), type=float, default=0.1, metavar="SECONDS")
     add(*both("log-dir"), default=None, metavar="DIR", help="write outputs of ranks to files there")
-    add(*both("start-method"), default="spawn", help="means nothing here")
-    add("--role", default="default", help="means nothing here")
+    add(*both("start-method"), default="spawn", help="accepted for torchrun compatibility; ignored")
+    add("--role", default="default", help="accepted for torchrun compatibility; ignored")
     add("-m", "--module", action="store_true", help="the program is a module")
     add(*both("no-python"), action="store_true", help="the program is a command")
-    add(*both("run-path"), action="store_true", help="means nothing here")
+    add(*both("run-path"), action="store_true", help="accepted for torchrun compatibility; ignored")
     add(*both("use-env"), action="store_true", default=True, help=argparse.SUPPRESS)
     for name in ("redirects", "tee", "local-ranks-filter", "local-addr", "logs-specs"):
         add(*both(name), default=None, help=argparse.SUPPRESS)
     add("-r", dest="redirects", help=argparse.SUPPRESS)
     add("-t", dest="tee", help=argparse.SUPPRESS)
     add("program", help="a script, a module or a command")
-    add("arguments", nargs=argparse.REMAINDER, help="what the program finds in sys.argv")
+    add("arguments", nargs=argparse.REMAINDER, help="arguments of the program, its sys.argv")
 
 
 def ranks_here(text: str) -> int:

@@ -32,7 +32,7 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
         **defaults: Any,
     ):
         if overlap_with_ddp:
-            raise not_implemented_error("overlap_with_ddp is not there", "leave it out")
+            raise not_implemented_error("overlap_with_ddp is not supported", "leave it out")
         group = member(process_group)
         if group is None:
             raise runtime_error("this rank is not in the process group")

@@ -259,7 +259,7 @@ def fitting(v: Any, to: Tensors, name: str) -> Tensors:
     if v is None:
         if len(to) != 1 or to[0].numel() != 1:
             raise runtime_error(
-                f"{name}: the vector v can only be None if what it is multiplied with is one number",
+                f"{name}: the vector v can only be None if it would have one element",
                 "pass v with the same shapes",
                 shapes=[tuple(t.shape) for t in to],
             )

@@ -75,7 +75,7 @@ def states_of(targets: ndarray, lengths: Lengths, blank: int, classes: int) -> t
     if labels.size and not 0 <= labels.min() <= labels.max() < classes:
         raise RuntimeError(
             f"targets must be in label range: classes from 0 to {classes - 1}, but they go from {labels.min()} to "
-            f"{labels.max()}; hint: log_probs must have a class more than there are labels, the blank"
+            f"{labels.max()}; hint: log_probs needs one class more than there are labels, for the blank"
         )
     states = np.full((len(lengths), 2 * longest + 1), blank, np.int64)
     states[:, 1::2] = labels

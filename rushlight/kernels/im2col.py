@@ -187,8 +187,8 @@ def fold(columns: ndarray, output_size: Ints, kernel: Ints, dilation: Ints, padd
         raise RuntimeError(
             f"Given output_size={output_size}, kernel_size={kernel}, dilation={dilation}, padding={padding}, "
             f"stride={stride}, expected size of input's dimension 2 to match the calculated number of sliding blocks "
-            f"{' * '.join(map(str, out))} = {prod(out)}, but got input.size(2)={length}. fold: give it the "
-            "output_size and the window that unfold had"
+            f"{' * '.join(map(str, out))} = {prod(out)}, but got input.size(2)={length}. fold: pass the "
+            "same output_size and window as to unfold"
         )
     x = np.zeros((images, rows // prod(kernel), *output_size), wide_dtype(columns.dtype))
     add_windows(x, columns.reshape(*x.shape[:2], *kernel, *out), stride, padding, dilation)

@@ -50,7 +50,7 @@ def mismatch(x: ndarray, y: ndarray) -> RuntimeError:
         if m != n and 1 not in (m, n):
             return RuntimeError(
                 f"The size of tensor a ({m}) must match the size of tensor b ({n}) at non-singleton dimension "
-                f"{ndim - k}; hint: all dimensions but the last two count matrices, and these are {m} and {n}: make "
+                f"{ndim - k}; hint: the dimensions before the last two are batch dimensions, here {m} and {n}: make "
                 "them equal, or one of them 1"
             )
     left, right = (f"{prod(a.shape[:-1])}x{a.shape[-1]}" for a in (x, y))

@@ -507,8 +507,8 @@ def check_reached(op: str, size: Ints, kernel: Ints, stride: Ints, padding: Ints
     for dims in zip(size, kernel, stride, padding, dilation, out):
         if any(window.start >= window.stop for window in valid_windows(*dims)):
             raise RuntimeError(
-                f"{op}: a window of kernel {kernel} and dilation {dilation} lies on padding {padding} alone, for "
-                f"input size {size}; take less padding or dilation"
+                f"{op}: a window of kernel {kernel} and dilation {dilation} covers only padding {padding}, for "
+                f"input size {size}; use less padding or dilation"
             )
 
 

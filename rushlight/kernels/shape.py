@@ -79,7 +79,7 @@ def view(x: ndarray, shape: tuple) -> ndarray:
     if r.base is not x and (r.base is None or r.base is not x.base) and x.size and not np.may_share_memory(r, x):
         raise ValueError(
             "view size is not compatible with input tensor's size and stride (at least one dimension spans across two "
-            "contiguous subspaces). Use .reshape(...) instead.; hint: reshape() copies where it must"
+            "contiguous subspaces). Use .reshape(...) instead.; hint: reshape() copies if it must"
         )
     return r
 
@@ -361,7 +361,7 @@ def cat(tensors: Sequence[ndarray], dim: int = 0) -> ndarray:
     except ValueError:
         if not -kept[0].ndim <= dim < kept[0].ndim and all([t.shape == kept[0].shape for t in kept]) and kept[0].ndim:
             raise
-        raise RuntimeError(f"{not_joined(kept, dim)}; hint: {hint_of_cat(kept)}") from None
+        raise RuntimeError(f"{not_joined(kept, dim)}; hint: {hint_of_cat(kept, dim)}") from None
 
 
 def joined_like(r: ndarray, tensors: Sequence[ndarray]) -> ndarray:
@@ -388,13 +388,13 @@ def rejoined(parts: Sequence[ndarray], dim: int) -> ndarray:
     return cat(parts, dim)
 
 
-def hint_of_cat(tensors: Sequence[ndarray]) -> str:
+def hint_of_cat(tensors: Sequence[ndarray], dim: int) -> str:
     """Tensors of n and of n - 1 dimensions, such as rows and a column, need a new dimension."""
     counts = sorted({t.ndim for t in tensors})
     if len(counts) == 2 and counts[1] == counts[0] + 1:
         i = next(i for i, t in enumerate(tensors) if t.ndim == counts[0])
         return f"give tensor number {i} a new dimension first: t.unsqueeze(dim)"
-    return "bring the other dimensions to one size first"
+    return f"every dimension except dim {dim} must match: pad or reshape the tensors first"
 
 
 def not_joined(tensors: Sequence[ndarray], dim: int) -> str:

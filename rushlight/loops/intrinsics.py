@@ -198,7 +198,7 @@ def shaped(numba: Any, intrinsic: Any) -> Any:
     def shaped(typing, x, shape):
         """A C-contiguous array viewed with another shape."""
         if x.layout != "C":
-            raise numba.TypingError("this array does not lie in order")
+            raise numba.TypingError("this array is not contiguous")
         kind = numba.types.Array(x.dtype, len(shape), "C")
 
         def generate(context, builder, signature, args):

@@ -82,6 +82,6 @@ class Loop:
         except NotReady:
             self.owed, self.price = 0.0, LEAST
         except Exception as error:
-            warnings.warn(f"a loop could not be compiled, NumPy does its work: {error}", stacklevel=2)
+            warnings.warn(f"a loop could not be compiled, so NumPy is used: {error}", stacklevel=2)
         else:
             self.built = function

@@ -253,7 +253,7 @@ def unknown(word: str, value: Any, name: str) -> Exception:
     """The error for a name of no op, with the nearest name of an op."""
     if value is MISSING:
         near = meant(word, [known for known in ARRAYS.keys() & TENSORS.keys() if not known.startswith("_")])
-        return NameError(explain(f"{name}: the formula names '{word}', which is no op{near}", HINT))
+        return NameError(explain(f"{name}: the formula names '{word}', which is not an op{near}", HINT))
     hint = HINT
     if isinstance(value, type(math)):
         hint = f"write log(x), not {word}.log(x): {HINT}"

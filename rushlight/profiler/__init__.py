@@ -112,7 +112,9 @@ class profile:
     def _begin(self) -> None:
         with TURN:
             if RUNNING:
-                raise runtime_error("profiler: another profile records already; end it first, they cannot be nested")
+                raise runtime_error(
+                    "profiler: another profile is already recording; end it first, since profiles cannot be nested"
+                )
             try:
                 self.clocks.put()
             except BaseException:

@@ -135,7 +135,7 @@ def record(
     if known and not resume:
         raise value_error(
             f"{place} has a recording up to step {known[-1]}",
-            "use another folder, or resume=True to go on, or rushlight.replay(folder, ...)",
+            "use another folder, or resume=True to continue, or rushlight.replay(folder, ...)",
         )
     if known:
         warn_of_persistent_workers(loader)

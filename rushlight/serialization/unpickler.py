@@ -290,7 +290,7 @@ class AnyUnpickler(pickle.Unpickler):
         except (ImportError, AttributeError) as error:
             raise pickle.UnpicklingError(
                 f"the file refers to {module}.{name}, which does not exist ({error}): if it is a model, save its "
-                "state_dict() where the class is known, and load that into a model made here"
+                "state_dict() in a program that has the class, and load that into a model created here"
             ) from error
 
 

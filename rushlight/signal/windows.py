@@ -50,7 +50,7 @@ def window(formula: Callable[..., ndarray]) -> Window:
         if layout not in (None, strided):
             raise value_error(f"{name} is implemented for strided tensors only, got: {layout}")
         if kind not in (dtypes.float32, dtypes.float64):
-            raise value_error(f"{name} expects float32 or float64 dtypes, got: {kind}", "convert what comes out")
+            raise value_error(f"{name} expects float32 or float64 dtypes, got: {kind}", "convert the result")
         if sym and settings.get("center") is not None:
             raise value_error("Center must be None for symmetric windows", "give sym=False")
         N = M if not sym and M > 1 else M - 1  # the last k, or the start of the next period

@@ -546,4 +546,4 @@ def other_layout(x: Any, layout: Any, blocksize: Any = None, dense_dim: int | No
         return x.to_sparse_bsr(blocksize, dense_dim)
     if layout is sparse_bsc:
         return x.to_sparse_bsc(blocksize, dense_dim)
-    raise runtime_error(f"to_sparse: {layout} is no sparse layout", "layout=torch.sparse_coo")
+    raise runtime_error(f"to_sparse: {layout} is not a sparse layout", "layout=torch.sparse_coo")

@@ -59,7 +59,7 @@ class ViewForPermutation(Check):
     name = "view-for-permute"
     title = "view() is used where permute() is meant"
     why = (
-        "view() and reshape() keep the order of the numbers and only count them anew: rows and channels of a "
+        "view() and reshape() keep the order of the numbers and only regroup them: rows and channels of a "
         "picture are mixed. permute() and transpose() exchange dimensions."
     )
     fix = "exchange the dimensions: x.permute(0, 3, 1, 2), x.transpose(1, 2)."
@@ -98,7 +98,7 @@ class AttentionOverQueries(Check):
     name = "attention-over-queries"
     title = "the softmax of an attention is over the queries, not over the keys"
     why = (
-        "The weights of one query do not add up to 1: its result is no mean of the values, and depends on the other "
+        "The weights of one query do not add up to 1: its result is not a mean of the values, and depends on the other "
         "queries."
     )
     fix = "normalize over the last dimension: scores.softmax(dim=-1)."

@@ -129,8 +129,8 @@ class VanishingGradient(GradientSizes):
     wrong = "layers = [nn.Linear(32, 32), nn.Sigmoid()] * 12"
     right = "layers = [nn.Linear(32, 32), nn.BatchNorm1d(32), nn.ReLU()] * 12"
     limit = (
-        "of at least 4 weight matrices, the gradient of the first is below a millionth of the last one's (root "
-        "mean square), for 20 steps."
+        "a model has at least 4 weight matrices, and the gradient of the first is a million times smaller than the "
+        "gradient of the last (root mean square), for 20 steps."
     )
     RATIO, LAYERS = 1e-6, 4
 

@@ -26,7 +26,7 @@ class GrowingGraph(Check):
         "Each backward() goes through the graphs of all earlier steps: steps become slower and need more memory, "
         "and gradients mix the steps."
     )
-    fix = "detach() what is carried over to the next step: hidden = hidden.detach()."
+    fix = "detach() tensors that are carried over to the next step: hidden = hidden.detach()."
     wrong = "out, hidden = rnn(x, hidden); loss.backward(retain_graph=True)"
     right = "out, hidden = rnn(x, hidden.detach()); loss.backward()"
     limit = "in 10 calls in a row the graph has grown and contains nodes of 3 calls before."

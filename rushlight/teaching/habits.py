@@ -74,8 +74,8 @@ class LinearAfterLinear(Check):
     right = "nn.Sequential(nn.Linear(8, 32), nn.ReLU(), nn.Linear(32, 3))"
     limit = (
         "in a Sequential that is trained, a Linear layer follows another one, or two Linear layers of one module "
-        "were called in a row, nothing else read the result of the first, and that of the second was not added to "
-        "another; and the size between them is no bottleneck (smaller than both other sizes)."
+        "were called in a row, nothing else read the result of the first, the second result was not added "
+        "to another tensor, and the size between them is not a bottleneck (smaller than both other sizes)."
     )
     PASSES = 3
 
@@ -150,7 +150,7 @@ class NewOptimizer(Check):
     name = "new-optimizer-in-each-step"
     title = "a new optimizer is made for each step"
     why = (
-        "Momentum and Adam's averages begin anew with each optimizer: each step is a first step, whose size does "
+        "Momentum and Adam's averages restart with each optimizer: each step is a first step, whose size does "
         "not depend on the gradient."
     )
     fix = "make the optimizer once, before the loop."
@@ -225,7 +225,7 @@ class ReluBeforeLoss(Activated):
     title = "a ReLU on the scores of a loss"
     why = (
         "Scores of classes may be of any sign. After a ReLU, a class whose score is 0 has no gradient, and no "
-        "probability can fall far below that of the others."
+        "probability can fall far below the others."
     )
     fix = "remove the last activation: the last layer is Linear."
     wrong = "nn.Sequential(nn.Linear(8, 32), nn.ReLU(), nn.Linear(32, 3), nn.ReLU())"
@@ -262,7 +262,7 @@ class OneClass(Check):
 class SameBatch(Check):
     name = "same-batch-in-each-step"
     title = "each step gets the first batch"
-    why = "next(iter(loader)) begins anew: without shuffling the other batches are never seen."
+    why = "next(iter(loader)) restarts the loader: without shuffling the other batches are never seen."
     fix = "loop over the loader: for x, y in loader."
     wrong = "for i in range(1000): x, y = next(iter(loader))"
     right = "for x, y in loader:"

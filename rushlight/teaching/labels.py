@@ -35,7 +35,7 @@ class SortedLabels(Check):
     right = "loader = DataLoader(data, batch_size=32, shuffle=True)"
     limit = (
         "the labels of 6 batches in a row come in ascending order, and 3 classes fill whole batches (of two "
-        "classes: 10 batches). A loader without shuffling is no finding by itself."
+        "classes: 10 batches). A loader without shuffling is not reported by itself."
     )
     BATCHES, CLASSES, BATCHES_OF_TWO, SIZE = 6, 3, 10, 4
 
@@ -70,7 +70,7 @@ class SortedLabels(Check):
 class ConstantLabels(Check):
     name = "labels-do-not-vary"
     title = "all labels are equal"
-    why = "The model learns to give one answer: the loss falls to 0, and says nothing."
+    why = "The model learns to give one answer: the loss falls to 0, and is meaningless."
     fix = "print labels of the data set: was a wrong column or file read?"
     wrong = "data = TensorDataset(x, torch.zeros(1000, dtype=torch.long))"
     right = "data = TensorDataset(x, labels)"
@@ -133,7 +133,7 @@ class TargetIsInput(Check):
     limit = (
         "the targets of cross_entropy or nll_loss are the numbers that an embedding was given, in 10 losses in a "
         "row of the first 100, and the graph leads from the scores to the embedding without a layer that has fewer "
-        "positions. An autoencoder, and a model with another embedding of as many tokens, are no finding."
+        "positions. An autoencoder, and a model with another embedding of as many tokens, are not reported."
     )
     LOSSES, FIRST, SIZE = 10, 100, 16
 

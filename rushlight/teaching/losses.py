@@ -122,7 +122,7 @@ class LogSoftmaxTwice(Activated):
     title = "log_softmax before cross_entropy"
     why = (
         "cross_entropy applies log_softmax itself. A second one changes no number, but costs time, and the model's "
-        "output is no longer what its name says."
+        "output no longer matches its name."
     )
     fix = "pass the logits to cross_entropy, or log_softmax to nll_loss."
     wrong = "loss = F.cross_entropy(model(x).log_softmax(1), y)"
@@ -158,7 +158,7 @@ class SoftmaxOverBatch(Check):
     right = "loss = F.nll_loss(model(x).log_softmax(dim=1), y)"
     limit = (
         "the op before nll_loss is log_softmax, or log of softmax, over another dimension than the classes. As "
-        "many samples as classes (each sample is its own class) are no finding."
+        "many samples as classes (each sample is its own class) are not reported."
     )
     static = True
 

@@ -55,7 +55,7 @@ class TrainingModeInEvaluation(Check):
         "a model that was trained before runs under no_grad in training mode, and a loss or argmax reads its "
         "output itself: twice between two steps; or on the same held-out numbers 10 times, with steps between them; "
         "or at the end of a program with four training steps or more for each evaluation. The mean of many dropout "
-        "samples is no finding, nor are the losses of single samples (reduction='none')."
+        "samples is not reported, nor are the losses of single samples (reduction='none')."
     )
     REPEATED = 10
 
@@ -125,7 +125,7 @@ class EvaluationModeInTraining(Check):
     right = "for epoch in ...: model.train(); train(); model.eval(); test()"
     limit = (
         "the model was trained in training mode before, or evaluated under no_grad; then 3 steps in evaluation "
-        "mode. A model whose own mode is training, with frozen batch norm inside, is no finding."
+        "mode. A model whose own mode is training, with frozen batch norm inside, is not reported."
     )
     STEPS = 3
 
@@ -165,7 +165,7 @@ class DropoutInEvaluation(Check):
     name = "dropout-in-evaluation"
     title = "F.dropout drops in evaluation mode, too"
     why = (
-        "F.dropout(x, p) has training=True: model.eval() does not reach it, and the measured accuracy is that of a "
+        "F.dropout(x, p) has training=True: model.eval() does not reach it, and the measured accuracy belongs to a "
         "network with removed features."
     )
     fix = "pass the mode, F.dropout(x, p, self.training), or use the module nn.Dropout."
@@ -173,7 +173,7 @@ class DropoutInEvaluation(Check):
     right = "def forward(self, x): return self.fc(F.dropout(x, 0.5, self.training))"
     limit = (
         "F.dropout without `training` runs inside a model that is in evaluation mode, under no_grad, and a loss "
-        "or argmax reads the model's output itself. The mean of many dropout samples is no finding."
+        "or argmax reads the model's output itself. The mean of many dropout samples is not reported."
     )
 
     def __init__(self, report: Any):

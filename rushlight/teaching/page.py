@@ -76,7 +76,7 @@ def section(check: type[Check]) -> str:
 {check.right}
 ```
 
-It is reported if {prose(check.limit)}
+Reported if {prose(check.limit)}
 """
 
 

@@ -46,8 +46,8 @@ class NotCleared(Check):
     wrong = "loss.backward(); optimizer.step()"
     right = "optimizer.zero_grad(); loss.backward(); optimizer.step()"
     limit = (
-        "three steps in a row use gradients that contain those of the step before, for at least half of the "
-        "parameters. Gradient accumulation is no finding."
+        "three steps in a row use gradients that contain the gradients of the step before, for at least half of the "
+        "parameters. Deliberate gradient accumulation is not reported."
     )
     STEPS = 3
 
@@ -157,7 +157,7 @@ class NoGradient(Check):
     right = "h = self.encoder(x);          return self.head(h)"
     limit = (
         "its module was called with grad mode on, its optimizer made 50 steps (or the program ended after 5), and "
-        ".grad was None in each. Layers that are never called are no finding."
+        ".grad was None in each. Layers that are never called are not reported."
     )
     STEPS, LEAST = 50, 5
 

@@ -28,8 +28,8 @@ class ChoiceOverBatch(Check):
     right = "predicted = model(x).argmax(dim=1)"
     limit = (
         "argmax, or max with a dimension, is given scores of a shape (N, C) that a model has just returned, over "
-        "dimension 0 or (argmax) without one; a loss of classes was given C scores before. N = 1 and N = C are no "
-        "finding."
+        "dimension 0 or (argmax) without one; a loss of classes was given C scores before. N = 1 and N = C are not "
+        "reported."
     )
 
     def __init__(self, report: Any):
@@ -59,16 +59,16 @@ class SummedLoss(Check):
     name = "summed-loss-diverges"
     title = "the loss is a sum over the batch, and training diverges"
     why = (
-        "The gradient of a sum is that of the mean times the number of samples: a learning rate for means is then "
-        "far too large, and changes with the size of the batch."
+        "The gradient of a sum is the gradient of the mean times the number of samples: a learning rate for means is "
+        "then far too large, and changes with the size of the batch."
     )
     fix = "use the mean (reduction='mean'), or divide the learning rate by the number of samples."
     wrong = "loss = F.mse_loss(model(x), y, reduction='sum')   # lr=0.1"
     right = "loss = F.mse_loss(model(x), y)                    # lr=0.1"
     limit = (
         "backward() begins at a loss of nn.functional with reduction='sum', or at the sum of squares or sizes, of "
-        "16 or more samples, and within 60 of them, with steps between, the loss of a sample is 10 times that of the "
-        "first, or not finite."
+        "16 or more samples, and within 60 of them, with steps between, the loss of a sample is 10 times the first "
+        "sample's loss, or not finite."
     )
     SAMPLES, LOSSES, FACTOR = 16, 60, 10.0
 
@@ -118,7 +118,7 @@ class CrossedComparison(Check):
     name = "comparison-that-broadcasts"
     title = "every prediction is compared with every target"
     why = (
-        "Shapes (N, 1) and (N,) broadcast to (N, N): the accuracy is a mean over all pairs, and says nothing about "
+        "Shapes (N, 1) and (N,) broadcast to (N, N): the accuracy is a mean over all pairs, and does not measure "
         "the model."
     )
     fix = "give both the same shape: predicted.squeeze(1) == y."
@@ -126,7 +126,7 @@ class CrossedComparison(Check):
     right = "accuracy = ((model(x).squeeze(1) > 0) == y).float().mean()"
     limit = (
         "`==` compares (N, 1), the shape that a model has just returned, with (N,), twice in a row; the numbers "
-        "differ, and the tensors share no memory: `labels == labels[:, None]` is no finding."
+        "differ, and the tensors share no memory: `labels == labels[:, None]` is not reported."
     )
     TIMES = 2
 

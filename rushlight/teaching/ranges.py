@@ -52,7 +52,7 @@ class ProbabilitiesForKl(Activated):
     name = "no-log-before-kl-div"
     title = "kl_div without logarithm"
     why = (
-        "kl_div(input, target) takes the logarithm of the prediction as input. For probabilities it is no distance: "
+        "kl_div(input, target) takes the logarithm of the prediction as input. For probabilities it is not a distance: "
         "it may be negative, and its minimum is not at equal distributions."
     )
     fix = "use log_softmax instead of softmax for the first argument."
@@ -74,7 +74,7 @@ class OwnSoftmaxOverBatch(Check):
     right = "loss = -scores.softmax(1)[arange(n), y].log().mean()"
     limit = (
         "backward() begins at a mean or sum of one number for each of N samples, picked from softmax or "
-        "log_softmax over dimension 0 of (N, C). N = C is no finding."
+        "log_softmax over dimension 0 of (N, C). N = C is not reported."
     )
     BETWEEN = frozenset({"neg", "mean", "sum", "div", "mul", "log", "add", "clamp", "clamp_min"})
     PICK = frozenset({"index", "gather"})

@@ -22,7 +22,7 @@ class AllFrozen(Check):
     name = "all-parameters-frozen"
     title = "all parameters of the optimizer are frozen"
     why = "No parameter requires a gradient: step() changes nothing, and the loss stays as it is."
-    fix = "leave requires_grad True for what is to be trained: model.head.requires_grad_(True)."
+    fix = "leave requires_grad True for the parameters to be trained: model.head.requires_grad_(True)."
     wrong = "model.requires_grad_(False); optimizer = SGD(model.parameters(), lr=0.1)"
     right = "model.body.requires_grad_(False); optimizer = SGD(model.head.parameters(), lr=0.1)"
     limit = "no parameter of the optimizer requires a gradient, in 3 of its steps in a row."

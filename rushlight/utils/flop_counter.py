@@ -162,7 +162,7 @@ class FlopCounterMode:
         if custom_mapping:
             raise not_implemented_error(
                 "FlopCounterMode(custom_mapping=...) is not supported",
-                "the counter knows products, convolutions and attention; add your own counts to get_total_flops()",
+                "the counter supports products, convolutions and attention; add your own counts to get_total_flops()",
             )
         self.depth, self.display = depth, display
         self.flop_counts: dict[str, dict[Any, int]] = defaultdict(lambda: defaultdict(int))

@@ -313,7 +313,7 @@ const SIGNS = [
   [element("i", { class: "output" }), "the output, where backward starts"], [element("i", { class: "now" }), "the step that is shown"],
   [element("i", { class: "leaf" }), "a parameter or another leaf: gradients are added in its .grad"],
   [element("i", { class: "constant" }), "a constant: it gets no gradient"], [element("i", { class: "group" }), "a closed module: click to open"],
-  ["g", "the gradient that has arrived at a box: d output / d box"], ["mean", "the mean of the values, where they are more than 3"], ["|max|", "the largest absolute value of a gradient with more than 3 numbers"],
+  ["g", "the gradient that has arrived at a box: d output / d box"], ["mean", "mean of the values (tensors with more than 3 elements)"], ["|max|", "the largest absolute value of a gradient with more than 3 numbers"],
   ["x₁, x₂", "the first and the second value that the program gives to x; x₀ is a constant that x holds before"],
   ["swipe, pinch", "on a phone: swipe the text for the next step, pinch the graph to zoom"]];
 const legend = rows => element("dl", {}, ...rows.flatMap(([sign, what]) => [element("dt", {}, typeof sign === "string" ? sign : sign.cloneNode()), element("dd", {}, what)]));

@@ -47,7 +47,7 @@ def check_true(condition: np.ndarray) -> None:
     """RuntimeError unless all elements are true. rushlight then runs the function eagerly, which raises the real
     error."""
     if not condition.all():
-        raise RuntimeError("a condition does not hold that an op or a distribution has of its inputs")
+        raise RuntimeError("a check of the inputs of an op or a distribution failed")
 
 
 def laid(a: np.ndarray, axes: list[int]) -> np.ndarray:

@@ -202,7 +202,7 @@ class Reading:
             content = (self.path / METADATA).read_bytes()
         except OSError as error:
             raise FileNotFoundError(
-                explain(f"{path} is no checkpoint of torch.distributed.checkpoint: {error}")
+                explain(f"{path} is not a checkpoint of torch.distributed.checkpoint: {error}")
             ) from None
         self.entries = read_metadata(content)
 

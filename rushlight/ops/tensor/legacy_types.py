@@ -107,7 +107,7 @@ def meant(dtype: Any) -> dtypes.dtype:
         if name.startswith("cuda."):
             raise type_error(
                 f"type {dtype} not available. Torch not compiled with CUDA enabled.",
-                f"ask torch.cuda.is_available() first, or say torch.{name[5:]}",
+                f"test torch.cuda.is_available() first, or use torch.{name[5:]}",
             )
         if name not in TYPES:
             raise value_error(f"invalid type: '{dtype}'", "give a dtype such as torch.float32")

@@ -246,7 +246,7 @@ class WorkerIterator:
         self.close()
         return runtime_error(
             f"DataLoader worker (pid(s) {pids}) exited unexpectedly",
-            "look for its own message above; killed by the system, it may have wanted too much memory: fewer "
-            "workers or smaller batches",
+            "see the worker's own message above; if the system killed it, it may have used too much memory: use "
+            "fewer workers or smaller batches",
             exit_code=codes,
         )
