@@ -84,7 +84,7 @@ class saved_tensors_hooks(Setting, Inner):
         alias = from_array(item)
         for out in outs:
             if isinstance(out, Tensor) and out._array is item:
-                alias._writes = writes_of(out)  # a write to the output is one to what is packed
+                alias._writes = writes_of(out)  # a write to the output is also a write to the packed tensor
         return Packed(self, self.pack_one(alias), raw=ref(item))
 
     def pack_one(self, t: Tensor) -> Any:
@@ -120,7 +120,7 @@ class saved_tensors_hooks(Setting, Inner):
 
 
 def copied_memory(before: Any, now: Any) -> bool:
-    """Whether the unpacked array `now` is in other memory than the packed one; `before` is None if that was freed."""
+    """Whether the unpacked array `now` has other memory than the packed one; `before` is None if that was freed."""
     return before is None or (isinstance(before, np.ndarray) and not np.may_share_memory(before, now))
 
 
@@ -213,7 +213,7 @@ class disable_saved_tensors_hooks(Setting, Inner):
 
 
 def increment_version(tensor: Tensor) -> None:
-    """version <- version + 1: declares a write to the tensor's memory that rushlight did not see.
+    """version <- version + 1: declares a write to the tensor's memory that rushlight did not observe.
 
     >>> x = rushlight.zeros(2)
     >>> x.numpy()[0] = 1
@@ -389,7 +389,7 @@ class allow_mutation_on_saved_tensors(Setting, Inner):
         root, nodes = self.users.pop(id(tensor._root), (None, []))
         for node in dict.fromkeys(nodes):
             node.saved = tuple([self.copied(item, root) for item in node.saved or ()]) if node.saved else node.saved
-            node._writes = []  # the node now holds a copy, which no program writes to
+            node._writes = []  # the node now holds a copy that no program writes to
 
     def copied(self, item: Any, root: Any) -> Any:
         """A saved value, or a copy of it if it shares the root's memory."""

@@ -1,5 +1,5 @@
-"""Activation checkpointing trades time for memory: backward runs a part of the forward again, whose values are not
-kept.
+"""Activation checkpointing trades time for memory: backward recomputes a part of the forward pass instead of storing
+its values.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class CheckpointError(RuntimeError):
 
 
 def noop_context_fn() -> tuple[AbstractContextManager, AbstractContextManager]:
-    """Contexts for the two runs that change nothing.
+    """Contexts without effect for the two runs.
 
     >>> forward, again = rushlight.utils.checkpoint.noop_context_fn()
     >>> with forward, again:
@@ -58,7 +58,7 @@ def checkpoint(
     early_stop: bool = True,
     **kwargs: Any,
 ) -> Any:
-    """function(*args, **kwargs), whose intermediate results are not kept for backward, but computed again there.
+    """function(*args, **kwargs) without storing intermediate results for backward; backward computes them again.
 
     The second run uses the same random numbers (`preserve_rng_state=False`: new ones) and the same autocast. With
     use_reentrant=False any arguments and results can have gradients, and `context_fn()` returns a context for each of
@@ -167,7 +167,7 @@ def set_checkpoint_early_stop(enable: bool) -> Iterator[None]:
 
 
 class CheckpointPolicy(Enum):
-    """The decision of a policy for an op's results: keep them, or compute them again."""
+    """A policy's decision for an op's results: keep them, or recompute them."""
 
     MUST_SAVE, PREFER_SAVE, MUST_RECOMPUTE, PREFER_RECOMPUTE, MUST_CPU_OFFLOAD = range(5)
 
@@ -175,8 +175,8 @@ class CheckpointPolicy(Enum):
 def create_selective_checkpoint_contexts(
     policy_fn_or_list: Any, allow_cache_entry_mutation: bool = False
 ) -> tuple[AbstractContextManager, AbstractContextManager]:
-    """The two contexts for a checkpoint's `context_fn`. All values are computed again, also those that the policy would
-    keep: numbers and gradients are the same, memory is that of a checkpoint without a policy.
+    """The two contexts for a checkpoint's `context_fn`. All values are recomputed, even those that the policy would
+    keep: numbers and gradients are the same, and the memory use equals a checkpoint without a policy.
 
     TypeError for a policy that is neither a function nor a list of ops.
     """
@@ -200,7 +200,7 @@ class Surroundings:
 
     @contextmanager
     def again(self) -> Iterator[None]:
-        """A context that restores this state and turns recording on; afterwards they go on as before."""
+        """A context that restores this state and turns recording on; afterwards both are as before."""
         on, lowest, cache = self.precision
         now = default_generator.get_state()
         if self.random is not None:
@@ -251,7 +251,9 @@ class Enough(Exception):
 
 
 class Part:
-    """A run whose nodes keep numbers in place of tensors: the i-th saved is the i-th that a second run saves."""
+    """A run whose nodes save numbers in place of tensors: the i-th saved tensor is the i-th that the second run
+    saves.
+    """
 
     def __init__(
         self,
@@ -288,14 +290,14 @@ class Part:
         return tensor
 
     def run(self) -> None:
-        """The second run. CheckpointError if it saves something else."""
+        """The second run. CheckpointError if it saves other tensors."""
         saved: list[tuple[Tensor, int]] = []
 
         def keep(tensor: Tensor) -> Tensor:
             saved.append((tensor.detach(), tensor._version))
             if self.early_stop and len(saved) == len(self.kinds):
                 raise Enough
-            return saved[-1][0]  # for a derivative that the function itself computes
+            return saved[-1][0]  # for a derivative computed by the function itself
 
         with self.surroundings.again(), saved_tensors_hooks(keep, lambda kept: kept), self.context, suppress(Enough):
             self.function(*self.args, **self.kwargs)
