@@ -551,28 +551,8 @@ for function in (zeros, ones, empty, full, tensor, empty_strided):
 FUNCTIONS = {
     f.__name__: suggesting(f, home="rushlight", always=True)
     for f in (
-        tensor,
-        as_tensor,
-        asarray,
-        from_numpy,
-        from_dlpack,
-        frombuffer,
-        zeros,
-        ones,
-        empty,
-        zeros_like,
-        ones_like,
-        empty_like,
-        full,
-        full_like,
-        scalar_tensor,
-        empty_strided,
-        empty_permuted,
-        eye,
-        is_tensor,
-        is_floating_point,
-        is_complex,
-        result_type,
-        numel,
+        tensor, as_tensor, asarray, from_numpy, from_dlpack, frombuffer, zeros, ones, empty, zeros_like, ones_like,
+        empty_like, full, full_like, scalar_tensor, empty_strided, empty_permuted, eye, is_tensor, is_floating_point,
+        is_complex, result_type, numel,
     )
-}
+}  # fmt: skip

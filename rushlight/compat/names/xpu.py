@@ -17,35 +17,16 @@ from rushlight.cuda import (
 )
 
 (
-    current_device,
-    current_stream,
-    device,
-    get_device_capability,
-    get_device_name,
-    get_device_properties,
-    get_rng_state,
-    get_rng_state_all,
-    mem_get_info,
-    set_device,
-    set_rng_state,
-    set_rng_state_all,
+    current_device, current_stream, device, get_device_capability, get_device_name, get_device_properties,
+    get_rng_state, get_rng_state_all, mem_get_info, set_device, set_rng_state, set_rng_state_all,
 ) = (
     absent(name, "xpu")
     for name in (
-        "current_device",
-        "current_stream",
-        "device",
-        "get_device_capability",
-        "get_device_name",
-        "get_device_properties",
-        "get_rng_state",
-        "get_rng_state_all",
-        "mem_get_info",
-        "set_device",
-        "set_rng_state",
+        "current_device", "current_stream", "device", "get_device_capability", "get_device_name",
+        "get_device_properties", "get_rng_state", "get_rng_state_all", "mem_get_info", "set_device", "set_rng_state",
         "set_rng_state_all",
     )
-)
+)  # fmt: skip
 
 __all__ = [
     "current_device", "current_stream", "device_count", "empty_cache", "get_device_capability", "get_device_name",

@@ -459,20 +459,8 @@ MORE.update(
     {
         f.__name__: suggesting(f, home="rushlight", always=True)
         for f in (
-            rand,
-            randn,
-            randint,
-            randperm,
-            rand_like,
-            randn_like,
-            randint_like,
-            normal,
-            bernoulli,
-            multinomial,
-            poisson,
-            binomial,
-            get_rng_state,
-            set_rng_state,
+            rand, randn, randint, randperm, rand_like, randn_like, randint_like, normal, bernoulli, multinomial,
+            poisson, binomial, get_rng_state, set_rng_state,
         )
     }
-)
+)  # fmt: skip
