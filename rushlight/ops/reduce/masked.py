@@ -9,8 +9,10 @@ differentiable."""
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
+from functools import partial
 from inspect import signature
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -76,6 +78,9 @@ def extreme(x: Tensor, name: str, largest: bool) -> float:
     return int(limits.max if largest else limits.min)
 
 
+least, most = partial(extreme, largest=False), partial(extreme, largest=True)
+
+
 def lowest(x: Tensor, name: str) -> float:
     """The value whose exponential is 0. NotImplementedError for integers, which have no such value."""
     if x.dtype.category < dtypes.FLOATING:
@@ -98,33 +103,112 @@ def count(x: Tensor, mask: Tensor | None, dims: tuple[int, ...] | None, keepdim:
     return to(r.sum(mask, dims, keepdim), x.dtype.to_real())
 
 
-# -- sums, products, means -------------------------------------------------------------------------
+# -- tables ----------------------------------------------------------------------------------------
 
 
-def sum(
-    input: Tensor, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Tensor | None = None
-) -> Tensor:
-    """The sum; integers add up in int64; an empty sum is 0.
+class Reduction(Protocol):
+    def __call__(
+        self, input: Tensor, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Tensor | None = None
+    ) -> Tensor: ...
 
-    >>> rushlight.masked.sum(rushlight.tensor([1., 2., 4.]), mask=rushlight.tensor([True, False, True]))
-    tensor(5.)
+
+class Scan(Protocol):
+    def __call__(self, input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | None = None) -> Tensor: ...
+
+
+def documented(call: Any, name: str, example: Sequence[str], place: str = "") -> Any:
+    """The function under its name. `example`: text of the docstring, numbers of which the second is masked, result."""
+    text, numbers, shown = example
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = f"""{text}
+
+    >>> rushlight.masked.{name}(rushlight.tensor([{numbers}]){place}, mask=rushlight.tensor([True, False, True]))
+    tensor({shown})
     """
-    x, mask = prepared(input, dtype, mask)
-    made = r.sum(filled(x, mask, 0), dims_of(x, dim), keepdim)
-    return made if dtype is None else to(made, x.dtype)
+    return call
 
 
-def prod(
-    input: Tensor, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Tensor | None = None
-) -> Tensor:
-    """The product; integers multiply in int64; an empty product is 1.
+def reduction(name: str, compute: Callable, identity: Callable, *example: str) -> Reduction:
+    """compute(x, dims, keepdim), with `identity(x, name)` in place of masked elements."""
 
-    >>> rushlight.masked.prod(rushlight.tensor([1., 2., 4.]), mask=rushlight.tensor([True, False, True]))
-    tensor(4.)
-    """
-    x, mask = prepared(input, dtype, mask)
-    made = r.prod(filled(x, mask, 1), dims_of(x, dim), keepdim)
-    return made if dtype is None else to(made, x.dtype)
+    def call(
+        input: Tensor, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Tensor | None = None
+    ) -> Tensor:
+        x, mask = prepared(input, dtype, mask)
+        made = compute(filled(x, mask, identity(x, name)), dims_of(x, dim), keepdim)
+        widens = dtype is None and compute in (r.sum, r.prod)  # integers add up in int64
+        return made if widens else to(made, x.dtype)
+
+    return documented(call, name, example)
+
+
+def place_of(name: str, compute: Callable, identity: Callable, *example: str) -> Reduction:
+    """compute(x, dim, keepdim), an index in the dtype of x, with `identity(x, name)` in place of masked elements."""
+
+    def call(
+        input: Tensor, dim: int | None = None, *, keepdim: bool = False, dtype: Any = None, mask: Tensor | None = None
+    ) -> Tensor:
+        x, mask = prepared(input, dtype, mask)
+        return to(compute(filled(x, mask, identity(x, name)), dim, keepdim), x.dtype)
+
+    return documented(call, name, example)
+
+
+def scan(name: str, compute: Callable, identity: Callable, *example: str) -> Scan:
+    """compute(x, dim, dtype), of the shape of x, with `identity(x, name)` in place of masked elements."""
+
+    def call(input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | None = None) -> Tensor:
+        x, mask = prepared(input, dtype, mask)
+        return compute(filled(x, mask, identity(x, name)), dim, dtype)
+
+    return documented(call, name, example, place=", 0")
+
+
+# fmt: off
+# name, function, what stands in place of masked elements; docstring, elements of the example, its result
+sum = reduction(
+    "sum", r.sum, lambda x, name: 0,
+    "The sum; integers add up in int64; an empty sum is 0.", "1., 2., 4.", "5.")
+prod = reduction(
+    "prod", r.prod, lambda x, name: 1,
+    "The product; integers multiply in int64; an empty product is 1.", "1., 2., 4.", "4.")
+amax = reduction(
+    "amax", r.amax, least,
+    "The largest element; without elements -inf, or the smallest integer. Ties share the gradient.", "1., 9., 4.", "4.")
+amin = reduction(
+    "amin", r.amin, most,
+    "The smallest element; without elements inf, or the largest integer. Ties share the gradient.", "1., -9., 4.", "1.")
+logsumexp = reduction(
+    "logsumexp", r.logsumexp, lambda x, name: -math.inf if x.dtype.is_complex else least(x, name),
+    "log sum exp(x), in the input's dtype as in torch; -inf without elements.", "1., 9., 1.", "1.6931")
+argmax = place_of(
+    "argmax", r.argmax, least,
+    "The index of the largest element, in the input's dtype as in torch.", "1, 9, 4", "2")
+argmin = place_of(
+    "argmin", r.argmin, most,
+    "The index of the smallest element, in the input's dtype as in torch.", "1, -9, 4", "0")
+softmax = scan(
+    "softmax", lambda x, dim, dtype: composites.softmax(x, dim), lowest,
+    "exp(x_i) / sum over j of exp(x_j); 0 for masked elements, nan if all are masked.",
+    "1., 9., 1.", "[0.5000, 0.0000, 0.5000]")
+log_softmax = scan(
+    "log_softmax", lambda x, dim, dtype: composites.log_softmax(x, dim), lowest,
+    "x_i - log sum over j of exp(x_j); -inf for masked elements, nan if all are masked.",
+    "1., 9., 1.", "[-0.6931,    -inf, -0.6931]")
+softmin = scan(
+    "softmin", lambda x, dim, dtype: composites.softmax(e.neg(x), dim), lambda x, name: -lowest(x, name),
+    "exp(-x_i) / sum over j of exp(-x_j); 0 for masked elements, nan if all are masked.",
+    "1., -9., 1.", "[0.5000, 0.0000, 0.5000]")
+cumsum = scan(
+    "cumsum", lambda x, dim, dtype: composites.cumsum(x, dim, dtype=dtype), lambda x, name: 0,
+    "out_i = x_0 + ... + x_i along `dim`; masked elements count as 0.", "1., 9., 4.", "[1., 1., 5.]")
+cumprod = scan(
+    "cumprod", lambda x, dim, dtype: composites.cumprod(x, dim, dtype=dtype), lambda x, name: 1,
+    "out_i = x_0 ... x_i along `dim`; masked elements count as 1.", "2., 9., 4.", "[2., 2., 8.]")
+# fmt: on
+
+
+# -- functions of their own ------------------------------------------------------------------------
 
 
 def mean(
@@ -204,57 +288,6 @@ def norm(
     return vector_norm(filled(x, mask, math.inf if ord == -math.inf else 0), ord, dims_of(x, dim), keepdim)
 
 
-# -- order -----------------------------------------------------------------------------------------
-
-
-def amax(
-    input: Tensor, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Tensor | None = None
-) -> Tensor:
-    """The largest element; without elements -inf, or the smallest integer. Ties share the gradient.
-
-    >>> rushlight.masked.amax(rushlight.tensor([1., 9., 4.]), mask=rushlight.tensor([True, False, True]))
-    tensor(4.)
-    """
-    x, mask = prepared(input, dtype, mask)
-    return r.amax(filled(x, mask, extreme(x, "amax", False)), dims_of(x, dim), keepdim)
-
-
-def amin(
-    input: Tensor, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Tensor | None = None
-) -> Tensor:
-    """The smallest element; without elements inf, or the largest integer. Ties share the gradient.
-
-    >>> rushlight.masked.amin(rushlight.tensor([1., -9., 4.]), mask=rushlight.tensor([True, False, True]))
-    tensor(1.)
-    """
-    x, mask = prepared(input, dtype, mask)
-    return r.amin(filled(x, mask, extreme(x, "amin", True)), dims_of(x, dim), keepdim)
-
-
-def argmax(
-    input: Tensor, dim: int | None = None, *, keepdim: bool = False, dtype: Any = None, mask: Tensor | None = None
-) -> Tensor:
-    """The index of the largest element, in the input's dtype as in torch.
-
-    >>> rushlight.masked.argmax(rushlight.tensor([1, 9, 4]), mask=rushlight.tensor([True, False, True]))
-    tensor(2)
-    """
-    x, mask = prepared(input, dtype, mask)
-    return to(r.argmax(filled(x, mask, extreme(x, "argmax", False)), dim, keepdim), x.dtype)
-
-
-def argmin(
-    input: Tensor, dim: int | None = None, *, keepdim: bool = False, dtype: Any = None, mask: Tensor | None = None
-) -> Tensor:
-    """The index of the smallest element, in the input's dtype as in torch.
-
-    >>> rushlight.masked.argmin(rushlight.tensor([1, -9, 4]), mask=rushlight.tensor([True, False, True]))
-    tensor(0)
-    """
-    x, mask = prepared(input, dtype, mask)
-    return to(r.argmin(filled(x, mask, extreme(x, "argmin", True)), dim, keepdim), x.dtype)
-
-
 def median(
     input: Tensor, dim: int = -1, *, keepdim: bool = False, dtype: Any = None, mask: Tensor | None = None
 ) -> Tensor:
@@ -277,52 +310,6 @@ def median(
             input=describe(input),
         )
     return to(values, x.dtype)
-
-
-# -- softmax and normalisation -----------------------------------------------------
-
-
-def softmax(input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | None = None) -> Tensor:
-    """exp(x_i) / sum over j of exp(x_j); 0 for masked elements, nan if all are masked.
-
-    >>> rushlight.masked.softmax(rushlight.tensor([1., 9., 1.]), 0, mask=rushlight.tensor([True, False, True]))
-    tensor([0.5000, 0.0000, 0.5000])
-    """
-    x, mask = prepared(input, dtype, mask)
-    return composites.softmax(filled(x, mask, lowest(x, "softmax")), dim)
-
-
-def log_softmax(input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | None = None) -> Tensor:
-    """x_i - log sum over j of exp(x_j); -inf for masked elements, nan if all are masked.
-
-    >>> rushlight.masked.log_softmax(rushlight.tensor([1., 9., 1.]), 0, mask=rushlight.tensor([True, False, True]))
-    tensor([-0.6931,    -inf, -0.6931])
-    """
-    x, mask = prepared(input, dtype, mask)
-    return composites.log_softmax(filled(x, mask, lowest(x, "log_softmax")), dim)
-
-
-def softmin(input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | None = None) -> Tensor:
-    """exp(-x_i) / sum over j of exp(-x_j); 0 for masked elements, nan if all are masked.
-
-    >>> rushlight.masked.softmin(rushlight.tensor([1., -9., 1.]), 0, mask=rushlight.tensor([True, False, True]))
-    tensor([0.5000, 0.0000, 0.5000])
-    """
-    x, mask = prepared(input, dtype, mask)
-    return composites.softmax(e.neg(filled(x, mask, -lowest(x, "softmin"))), dim)
-
-
-def logsumexp(
-    input: Tensor, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Tensor | None = None
-) -> Tensor:
-    """log sum exp(x), in the input's dtype as in torch; -inf without elements.
-
-    >>> rushlight.masked.logsumexp(rushlight.tensor([1., 9., 1.]), mask=rushlight.tensor([True, False, True]))
-    tensor(1.6931)
-    """
-    x, mask = prepared(input, dtype, mask)
-    least = -math.inf if x.dtype.is_complex else extreme(x, "logsumexp", False)
-    return to(r.logsumexp(filled(x, mask, least), dims_of(x, dim), keepdim), x.dtype)
 
 
 def logaddexp(
@@ -351,29 +338,6 @@ def normalize(
     x, mask = prepared(input, dtype, mask)
     length = norm(x, ord, dim, keepdim=True, mask=mask)
     return e.div(filled(x, mask, 0), e.clamp_min(length, eps))
-
-
-# -- scans -----------------------------------------------------------------------------------------
-
-
-def cumsum(input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | None = None) -> Tensor:
-    """out_i = x_0 + ... + x_i along `dim`; masked elements count as 0.
-
-    >>> rushlight.masked.cumsum(rushlight.tensor([1., 9., 4.]), 0, mask=rushlight.tensor([True, False, True]))
-    tensor([1., 1., 5.])
-    """
-    x, mask = prepared(input, dtype, mask)
-    return composites.cumsum(filled(x, mask, 0), dim, dtype=dtype)
-
-
-def cumprod(input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | None = None) -> Tensor:
-    """out_i = x_0 ... x_i along `dim`; masked elements count as 1.
-
-    >>> rushlight.masked.cumprod(rushlight.tensor([2., 9., 4.]), 0, mask=rushlight.tensor([True, False, True]))
-    tensor([2., 2., 8.])
-    """
-    x, mask = prepared(input, dtype, mask)
-    return composites.cumprod(filled(x, mask, 1), dim, dtype=dtype)
 
 
 # -- which results are defined: torch's names ------------------------------------------------------
