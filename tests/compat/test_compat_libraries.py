@@ -116,16 +116,9 @@ def ops_by_schema(lib):
 @program
 def limits_of_dtypes(lib):
     names = [
-        "float8_e4m3fn",
-        "float8_e4m3fnuz",
-        "float8_e5m2",
-        "float8_e5m2fnuz",
-        "float8_e8m0fnu",
-        "float16",
-        "bfloat16",
-        "float32",
-        "float64",
-    ]
+        "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu", "float16", "bfloat16",
+        "float32", "float64",
+    ]  # fmt: skip
     found = [lib.finfo(getattr(lib, name)) for name in names]
     return [[float(x) for x in (f.bits, f.eps, f.max, f.min, f.tiny, f.resolution)] for f in found] + [
         repr(lib.complex32),

@@ -281,22 +281,11 @@ def test_what_torch_was_built_with():
 
 
 PARTS = [
-    "_C",
-    "_dynamo.config",
-    "_inductor.config",
-    "_subclasses.fake_tensor",
-    "backends.cuda",
-    "backends.cudnn",
-    "backends.mps",
-    "cpu.amp.autocast_mode",
-    "cuda.amp.grad_scaler",
-    "distributed.constants",
-    "distributed.fsdp.fully_sharded_data_parallel",
-    "distributed.nn.functional",
-    "jit.annotations",
-    "utils.data._utils.collate",
-    "utils.tensorboard.writer",
-]
+    "_C", "_dynamo.config", "_inductor.config", "_subclasses.fake_tensor", "backends.cuda", "backends.cudnn",
+    "backends.mps", "cpu.amp.autocast_mode", "cuda.amp.grad_scaler", "distributed.constants",
+    "distributed.fsdp.fully_sharded_data_parallel", "distributed.nn.functional", "jit.annotations",
+    "utils.data._utils.collate", "utils.tensorboard.writer",
+]  # fmt: skip
 
 
 @pytest.mark.origin("courses")
@@ -336,16 +325,10 @@ def test_parts_are_found_under_an_alias():
 
 
 IMPORTED = [
-    "hub._get_torch_home",
-    "autograd.function.InplaceFunction",
-    "nn.modules.module._addindent",
-    "cuda.nvtx.range_push",
-    "vision.datasets.vision.VisionDataset",
-    "vision.datasets.folder.is_image_file",
-    "vision.models._utils._make_divisible",
-    "storage._load_from_bytes",
-    "_tensor._rebuild_from_type_v2",
-]
+    "hub._get_torch_home", "autograd.function.InplaceFunction", "nn.modules.module._addindent", "cuda.nvtx.range_push",
+    "vision.datasets.vision.VisionDataset", "vision.datasets.folder.is_image_file",
+    "vision.models._utils._make_divisible", "storage._load_from_bytes", "_tensor._rebuild_from_type_v2",
+]  # fmt: skip
 
 
 @pytest.mark.origin("courses")

@@ -48,18 +48,8 @@ def from_numbers(torch):
 @program
 def of_a_dtype(torch):
     names = [
-        "bool",
-        "uint8",
-        "int8",
-        "int16",
-        "int32",
-        "int64",
-        "float16",
-        "float32",
-        "float64",
-        "complex64",
-        "complex128",
-    ]
+        "bool", "uint8", "int8", "int16", "int32", "int64", "float16", "float32", "float64", "complex64", "complex128",
+    ]  # fmt: skip
     whole = [torch.tensor([0, 1, 2], dtype=getattr(torch, n)) for n in names]
     return [
         whole,

@@ -126,13 +126,9 @@ def alpha_dropout(lib):
 def first_values(lib):
     init, shapes = lib.nn.init, ((64, 33), (8, 3, 5, 5), (3, 2))
     fills = (
-        init.kaiming_uniform_,
-        init.kaiming_normal_,
-        init.xavier_uniform_,
-        init.xavier_normal_,
-        init.uniform_,
+        init.kaiming_uniform_, init.kaiming_normal_, init.xavier_uniform_, init.xavier_normal_, init.uniform_,
         init.normal_,
-    )
+    )  # fmt: skip
     return [
         *(fill(lib.empty(*s)) for fill in fills for s in shapes),
         init.sparse_(lib.empty(20, 5), 0.3),
