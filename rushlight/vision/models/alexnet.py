@@ -41,5 +41,5 @@ class AlexNet(Classifier):
         )
 
 
-AlexNet_Weights = imagenet("AlexNet_Weights", "alexnet-owt-7be5be79.pth")
-alexnet = model("alexnet", AlexNet_Weights, AlexNet)
+AlexNet_Weights = imagenet("AlexNet", "alexnet-owt-7be5be79")
+alexnet = model(AlexNet_Weights, AlexNet)

@@ -176,30 +176,26 @@ def bicubic(name: str, file: str, crop: int, resize: int) -> Any:
     return imagenet(name, file, crop_size=crop, resize_size=resize, interpolation="bicubic")
 
 
-EfficientNet_B0_Weights = bicubic("EfficientNet_B0_Weights", "efficientnet_b0_rwightman-7f5810bc.pth", 224, 256)
+EfficientNet_B0_Weights = bicubic("EfficientNet_B0", "efficientnet_b0_rwightman-7f5810bc", 224, 256)
 EfficientNet_B1_Weights = weights(
-    "EfficientNet_B1_Weights",
+    "EfficientNet_B1",
     {
         "IMAGENET1K_V1": Trained("efficientnet_b1_rwightman-bac287d4.pth", 240, 256, "bicubic"),
         "IMAGENET1K_V2": Trained("efficientnet_b1-c27df63c.pth", 240, 255),
     },
     "IMAGENET1K_V2",
 )
-EfficientNet_B2_Weights = bicubic("EfficientNet_B2_Weights", "efficientnet_b2_rwightman-c35c1473.pth", 288, 288)
-EfficientNet_B3_Weights = bicubic("EfficientNet_B3_Weights", "efficientnet_b3_rwightman-b3899882.pth", 300, 320)
-EfficientNet_B4_Weights = bicubic("EfficientNet_B4_Weights", "efficientnet_b4_rwightman-23ab8bcd.pth", 380, 384)
-EfficientNet_B5_Weights = bicubic("EfficientNet_B5_Weights", "efficientnet_b5_lukemelas-1a07897c.pth", 456, 456)
-EfficientNet_B6_Weights = bicubic("EfficientNet_B6_Weights", "efficientnet_b6_lukemelas-24a108a5.pth", 528, 528)
-EfficientNet_B7_Weights = bicubic("EfficientNet_B7_Weights", "efficientnet_b7_lukemelas-c5b4e57e.pth", 600, 600)
-EfficientNet_V2_S_Weights = imagenet(
-    "EfficientNet_V2_S_Weights", "efficientnet_v2_s-dd5fe13b.pth", crop_size=384, resize_size=384
-)
-EfficientNet_V2_M_Weights = imagenet(
-    "EfficientNet_V2_M_Weights", "efficientnet_v2_m-dc08266a.pth", crop_size=480, resize_size=480
-)
+EfficientNet_B2_Weights = bicubic("EfficientNet_B2", "efficientnet_b2_rwightman-c35c1473", 288, 288)
+EfficientNet_B3_Weights = bicubic("EfficientNet_B3", "efficientnet_b3_rwightman-b3899882", 300, 320)
+EfficientNet_B4_Weights = bicubic("EfficientNet_B4", "efficientnet_b4_rwightman-23ab8bcd", 380, 384)
+EfficientNet_B5_Weights = bicubic("EfficientNet_B5", "efficientnet_b5_lukemelas-1a07897c", 456, 456)
+EfficientNet_B6_Weights = bicubic("EfficientNet_B6", "efficientnet_b6_lukemelas-24a108a5", 528, 528)
+EfficientNet_B7_Weights = bicubic("EfficientNet_B7", "efficientnet_b7_lukemelas-c5b4e57e", 600, 600)
+EfficientNet_V2_S_Weights = imagenet("EfficientNet_V2_S", "efficientnet_v2_s-dd5fe13b", crop_size=384, resize_size=384)
+EfficientNet_V2_M_Weights = imagenet("EfficientNet_V2_M", "efficientnet_v2_m-dc08266a", crop_size=480, resize_size=480)
 EfficientNet_V2_L_Weights = imagenet(
-    "EfficientNet_V2_L_Weights",
-    "efficientnet_v2_l-59c71312.pth",
+    "EfficientNet_V2_L",
+    "efficientnet_v2_l-59c71312",
     crop_size=480,
     resize_size=480,
     interpolation="bicubic",
@@ -208,14 +204,14 @@ EfficientNet_V2_L_Weights = imagenet(
 )
 
 slow, exact = partial(nn.BatchNorm2d, eps=0.001, momentum=0.01), partial(nn.BatchNorm2d, eps=0.001)
-efficientnet_b0 = model("efficientnet_b0", EfficientNet_B0_Weights, scaled_b0, 1.0, 1.0, 0.2)
-efficientnet_b1 = model("efficientnet_b1", EfficientNet_B1_Weights, scaled_b0, 1.0, 1.1, 0.2)
-efficientnet_b2 = model("efficientnet_b2", EfficientNet_B2_Weights, scaled_b0, 1.1, 1.2, 0.3)
-efficientnet_b3 = model("efficientnet_b3", EfficientNet_B3_Weights, scaled_b0, 1.2, 1.4, 0.3)
-efficientnet_b4 = model("efficientnet_b4", EfficientNet_B4_Weights, scaled_b0, 1.4, 1.8, 0.4)
-efficientnet_b5 = model("efficientnet_b5", EfficientNet_B5_Weights, scaled_b0, 1.6, 2.2, 0.4, norm_layer=slow)
-efficientnet_b6 = model("efficientnet_b6", EfficientNet_B6_Weights, scaled_b0, 1.8, 2.6, 0.5, norm_layer=slow)
-efficientnet_b7 = model("efficientnet_b7", EfficientNet_B7_Weights, scaled_b0, 2.0, 3.1, 0.5, norm_layer=slow)
-efficientnet_v2_s = model("efficientnet_v2_s", EfficientNet_V2_S_Weights, second, SMALL, 0.2, norm_layer=exact)
-efficientnet_v2_m = model("efficientnet_v2_m", EfficientNet_V2_M_Weights, second, MEDIUM, 0.3, norm_layer=exact)
-efficientnet_v2_l = model("efficientnet_v2_l", EfficientNet_V2_L_Weights, second, LARGE, 0.4, norm_layer=exact)
+efficientnet_b0 = model(EfficientNet_B0_Weights, scaled_b0, 1.0, 1.0, 0.2)
+efficientnet_b1 = model(EfficientNet_B1_Weights, scaled_b0, 1.0, 1.1, 0.2)
+efficientnet_b2 = model(EfficientNet_B2_Weights, scaled_b0, 1.1, 1.2, 0.3)
+efficientnet_b3 = model(EfficientNet_B3_Weights, scaled_b0, 1.2, 1.4, 0.3)
+efficientnet_b4 = model(EfficientNet_B4_Weights, scaled_b0, 1.4, 1.8, 0.4)
+efficientnet_b5 = model(EfficientNet_B5_Weights, scaled_b0, 1.6, 2.2, 0.4, norm_layer=slow)
+efficientnet_b6 = model(EfficientNet_B6_Weights, scaled_b0, 1.8, 2.6, 0.5, norm_layer=slow)
+efficientnet_b7 = model(EfficientNet_B7_Weights, scaled_b0, 2.0, 3.1, 0.5, norm_layer=slow)
+efficientnet_v2_s = model(EfficientNet_V2_S_Weights, second, SMALL, 0.2, norm_layer=exact)
+efficientnet_v2_m = model(EfficientNet_V2_M_Weights, second, MEDIUM, 0.3, norm_layer=exact)
+efficientnet_v2_l = model(EfficientNet_V2_L_Weights, second, LARGE, 0.4, norm_layer=exact)

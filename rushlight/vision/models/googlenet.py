@@ -120,9 +120,8 @@ class GoogLeNet(nn.Module):
         return GoogLeNetOutputs(x, aux2, aux1) if self.training and self.aux_logits else x
 
 
-GoogLeNet_Weights = imagenet("GoogLeNet_Weights", "googlenet-1378be20.pth")
+GoogLeNet_Weights = imagenet("GoogLeNet", "googlenet-1378be20")
 googlenet = model(
-    "googlenet",
     GoogLeNet_Weights,
     GoogLeNet,
     heads=("aux1", "aux2"),

@@ -10,7 +10,7 @@ from rushlight.core.tensor import Tensor
 from rushlight.nn import functional as F
 from rushlight.ops.shape.view_functions import cat
 from rushlight.vision.models.first import constant
-from rushlight.vision.models.weights import Trained, model, weights
+from rushlight.vision.models.weights import imagenet, model
 
 __all__ = ["Inception3", "InceptionOutputs", "Inception_V3_Weights", "inception_v3"]
 
@@ -276,13 +276,7 @@ class Inception3(nn.Module):
         return InceptionOutputs(x, aux) if self.training and self.aux_logits else x
 
 
-Inception_V3_Weights = weights(
-    "Inception_V3_Weights", {"IMAGENET1K_V1": Trained("inception_v3_google-0cc3c7bd.pth", 299, 342)}
-)
+Inception_V3_Weights = imagenet("Inception_V3", "inception_v3_google-0cc3c7bd", crop_size=299, resize_size=342)
 inception_v3 = model(
-    "inception_v3",
-    Inception_V3_Weights,
-    Inception3,
-    heads=("AuxLogits",),
-    trained={"transform_input": True, "init_weights": False},
+    Inception_V3_Weights, Inception3, heads=("AuxLogits",), trained={"transform_input": True, "init_weights": False}
 )

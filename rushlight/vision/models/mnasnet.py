@@ -9,7 +9,7 @@ from rushlight.base.errors import value_error
 from rushlight.core.tensor import Tensor
 from rushlight.vision.models.first import start
 from rushlight.vision.models.mobilenetv2 import make_divisible
-from rushlight.vision.models.weights import Trained, model, weights
+from rushlight.vision.models.weights import imagenet, model
 
 __all__ = [
     "MNASNet", "MNASNet0_5_Weights", "MNASNet0_75_Weights", "MNASNet1_0_Weights", "MNASNet1_3_Weights", "mnasnet0_5",
@@ -93,15 +93,11 @@ def even(m: nn.Linear) -> None:
     nn.init.kaiming_uniform_(m.weight, mode="fan_out", nonlinearity="sigmoid")
 
 
-MNASNet0_5_Weights = weights("MNASNet0_5_Weights", {"IMAGENET1K_V1": Trained("mnasnet0.5_top1_67.823-3ffadce67e.pth")})
-MNASNet0_75_Weights = weights(
-    "MNASNet0_75_Weights", {"IMAGENET1K_V1": Trained("mnasnet0_75-7090bc5f.pth", resize_size=232)}
-)
-MNASNet1_0_Weights = weights("MNASNet1_0_Weights", {"IMAGENET1K_V1": Trained("mnasnet1.0_top1_73.512-f206786ef8.pth")})
-MNASNet1_3_Weights = weights(
-    "MNASNet1_3_Weights", {"IMAGENET1K_V1": Trained("mnasnet1_3-a4c69d6f.pth", resize_size=232)}
-)
-mnasnet0_5 = model("mnasnet0_5", MNASNet0_5_Weights, MNASNet, 0.5)
-mnasnet0_75 = model("mnasnet0_75", MNASNet0_75_Weights, MNASNet, 0.75)
-mnasnet1_0 = model("mnasnet1_0", MNASNet1_0_Weights, MNASNet, 1.0)
-mnasnet1_3 = model("mnasnet1_3", MNASNet1_3_Weights, MNASNet, 1.3)
+MNASNet0_5_Weights = imagenet("MNASNet0_5", "mnasnet0.5_top1_67.823-3ffadce67e")
+MNASNet0_75_Weights = imagenet("MNASNet0_75", "mnasnet0_75-7090bc5f", resize_size=232)
+MNASNet1_0_Weights = imagenet("MNASNet1_0", "mnasnet1.0_top1_73.512-f206786ef8")
+MNASNet1_3_Weights = imagenet("MNASNet1_3", "mnasnet1_3-a4c69d6f", resize_size=232)
+mnasnet0_5 = model(MNASNet0_5_Weights, MNASNet, 0.5)
+mnasnet0_75 = model(MNASNet0_75_Weights, MNASNet, 0.75)
+mnasnet1_0 = model(MNASNet1_0_Weights, MNASNet, 1.0)
+mnasnet1_3 = model(MNASNet1_3_Weights, MNASNet, 1.3)

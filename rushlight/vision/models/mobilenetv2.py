@@ -76,5 +76,5 @@ class MobileNetV2(nn.Module):
         return self.classifier(x.flatten(1))
 
 
-MobileNet_V2_Weights = imagenet("MobileNet_V2_Weights", "mobilenet_v2-b0353104.pth", "mobilenet_v2-7ebf99e0.pth")
-mobilenet_v2 = model("mobilenet_v2", MobileNet_V2_Weights, MobileNetV2)
+MobileNet_V2_Weights = imagenet("MobileNet_V2", "mobilenet_v2-b0353104", "mobilenet_v2-7ebf99e0")
+mobilenet_v2 = model(MobileNet_V2_Weights, MobileNetV2)

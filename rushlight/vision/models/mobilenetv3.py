@@ -150,8 +150,8 @@ def scaled(
 
 
 MobileNet_V3_Large_Weights = imagenet(
-    "MobileNet_V3_Large_Weights", "mobilenet_v3_large-8738ca79.pth", "mobilenet_v3_large-5c1a4163.pth"
+    "MobileNet_V3_Large", "mobilenet_v3_large-8738ca79", "mobilenet_v3_large-5c1a4163"
 )
-MobileNet_V3_Small_Weights = imagenet("MobileNet_V3_Small_Weights", "mobilenet_v3_small-047dcff4.pth")
-mobilenet_v3_large = model("mobilenet_v3_large", MobileNet_V3_Large_Weights, scaled, LARGE, 1280)
-mobilenet_v3_small = model("mobilenet_v3_small", MobileNet_V3_Small_Weights, scaled, SMALL, 1024)
+MobileNet_V3_Small_Weights = imagenet("MobileNet_V3_Small", "mobilenet_v3_small-047dcff4")
+mobilenet_v3_large = model(MobileNet_V3_Large_Weights, scaled, LARGE, 1280)
+mobilenet_v3_small = model(MobileNet_V3_Small_Weights, scaled, SMALL, 1024)

@@ -9,7 +9,7 @@ from rushlight import nn
 from rushlight.base.errors import not_implemented_error, value_error
 from rushlight.core.tensor import Tensor
 from rushlight.vision.models.first import constant
-from rushlight.vision.models.weights import Trained, imagenet, model, weights
+from rushlight.vision.models.weights import imagenet, model
 
 __all__ = [
     "ResNet", "ResNet101_Weights", "ResNet152_Weights", "ResNet18_Weights", "ResNet34_Weights", "ResNet50_Weights",
@@ -151,44 +151,24 @@ class ResNet(nn.Module):
         return self._forward_impl(x)
 
 
-ResNet18_Weights = imagenet("ResNet18_Weights", "resnet18-f37072fd.pth")
-ResNet34_Weights = imagenet("ResNet34_Weights", "resnet34-b627a593.pth")
-ResNet50_Weights = imagenet("ResNet50_Weights", "resnet50-0676ba61.pth", "resnet50-11ad3fa6.pth")
-ResNet101_Weights = imagenet("ResNet101_Weights", "resnet101-63fe2227.pth", "resnet101-cd907fc2.pth")
-ResNet152_Weights = imagenet("ResNet152_Weights", "resnet152-394f9c45.pth", "resnet152-f82ba261.pth")
-ResNeXt50_32X4D_Weights = imagenet(
-    "ResNeXt50_32X4D_Weights", "resnext50_32x4d-7cdf4587.pth", "resnext50_32x4d-1a0047aa.pth"
-)
-ResNeXt101_32X8D_Weights = imagenet(
-    "ResNeXt101_32X8D_Weights", "resnext101_32x8d-8ba56ff5.pth", "resnext101_32x8d-110c445d.pth"
-)
-ResNeXt101_64X4D_Weights = weights(
-    "ResNeXt101_64X4D_Weights", {"IMAGENET1K_V1": Trained("resnext101_64x4d-173b62eb.pth", resize_size=232)}
-)
-Wide_ResNet50_2_Weights = imagenet(
-    "Wide_ResNet50_2_Weights", "wide_resnet50_2-95faca4d.pth", "wide_resnet50_2-9ba9bcbe.pth"
-)
-Wide_ResNet101_2_Weights = imagenet(
-    "Wide_ResNet101_2_Weights", "wide_resnet101_2-32ee1156.pth", "wide_resnet101_2-d733dc28.pth"
-)
+ResNet18_Weights = imagenet("ResNet18", "resnet18-f37072fd")
+ResNet34_Weights = imagenet("ResNet34", "resnet34-b627a593")
+ResNet50_Weights = imagenet("ResNet50", "resnet50-0676ba61", "resnet50-11ad3fa6")
+ResNet101_Weights = imagenet("ResNet101", "resnet101-63fe2227", "resnet101-cd907fc2")
+ResNet152_Weights = imagenet("ResNet152", "resnet152-394f9c45", "resnet152-f82ba261")
+ResNeXt50_32X4D_Weights = imagenet("ResNeXt50_32X4D", "resnext50_32x4d-7cdf4587", "resnext50_32x4d-1a0047aa")
+ResNeXt101_32X8D_Weights = imagenet("ResNeXt101_32X8D", "resnext101_32x8d-8ba56ff5", "resnext101_32x8d-110c445d")
+ResNeXt101_64X4D_Weights = imagenet("ResNeXt101_64X4D", "resnext101_64x4d-173b62eb", resize_size=232)
+Wide_ResNet50_2_Weights = imagenet("Wide_ResNet50_2", "wide_resnet50_2-95faca4d", "wide_resnet50_2-9ba9bcbe")
+Wide_ResNet101_2_Weights = imagenet("Wide_ResNet101_2", "wide_resnet101_2-32ee1156", "wide_resnet101_2-d733dc28")
 
-resnet18 = model("resnet18", ResNet18_Weights, ResNet, BasicBlock, [2, 2, 2, 2])
-resnet34 = model("resnet34", ResNet34_Weights, ResNet, BasicBlock, [3, 4, 6, 3])
-resnet50 = model("resnet50", ResNet50_Weights, ResNet, Bottleneck, [3, 4, 6, 3])
-resnet101 = model("resnet101", ResNet101_Weights, ResNet, Bottleneck, [3, 4, 23, 3])
-resnet152 = model("resnet152", ResNet152_Weights, ResNet, Bottleneck, [3, 8, 36, 3])
-resnext50_32x4d = model(
-    "resnext50_32x4d", ResNeXt50_32X4D_Weights, ResNet, Bottleneck, [3, 4, 6, 3], groups=32, width_per_group=4
-)
-resnext101_32x8d = model(
-    "resnext101_32x8d", ResNeXt101_32X8D_Weights, ResNet, Bottleneck, [3, 4, 23, 3], groups=32, width_per_group=8
-)
-resnext101_64x4d = model(
-    "resnext101_64x4d", ResNeXt101_64X4D_Weights, ResNet, Bottleneck, [3, 4, 23, 3], groups=64, width_per_group=4
-)
-wide_resnet50_2 = model(
-    "wide_resnet50_2", Wide_ResNet50_2_Weights, ResNet, Bottleneck, [3, 4, 6, 3], width_per_group=128
-)
-wide_resnet101_2 = model(
-    "wide_resnet101_2", Wide_ResNet101_2_Weights, ResNet, Bottleneck, [3, 4, 23, 3], width_per_group=128
-)
+resnet18 = model(ResNet18_Weights, ResNet, BasicBlock, [2, 2, 2, 2])
+resnet34 = model(ResNet34_Weights, ResNet, BasicBlock, [3, 4, 6, 3])
+resnet50 = model(ResNet50_Weights, ResNet, Bottleneck, [3, 4, 6, 3])
+resnet101 = model(ResNet101_Weights, ResNet, Bottleneck, [3, 4, 23, 3])
+resnet152 = model(ResNet152_Weights, ResNet, Bottleneck, [3, 8, 36, 3])
+resnext50_32x4d = model(ResNeXt50_32X4D_Weights, ResNet, Bottleneck, [3, 4, 6, 3], groups=32, width_per_group=4)
+resnext101_32x8d = model(ResNeXt101_32X8D_Weights, ResNet, Bottleneck, [3, 4, 23, 3], groups=32, width_per_group=8)
+resnext101_64x4d = model(ResNeXt101_64X4D_Weights, ResNet, Bottleneck, [3, 4, 23, 3], groups=64, width_per_group=4)
+wide_resnet50_2 = model(Wide_ResNet50_2_Weights, ResNet, Bottleneck, [3, 4, 6, 3], width_per_group=128)
+wide_resnet101_2 = model(Wide_ResNet101_2_Weights, ResNet, Bottleneck, [3, 4, 23, 3], width_per_group=128)

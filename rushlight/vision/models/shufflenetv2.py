@@ -8,7 +8,7 @@ from rushlight import nn
 from rushlight.base.errors import value_error
 from rushlight.core.tensor import Tensor
 from rushlight.ops.shape.view_functions import cat
-from rushlight.vision.models.weights import Trained, model, weights
+from rushlight.vision.models.weights import imagenet, model
 
 __all__ = [
     "ShuffleNetV2", "ShuffleNet_V2_X0_5_Weights", "ShuffleNet_V2_X1_0_Weights", "ShuffleNet_V2_X1_5_Weights",
@@ -93,24 +93,12 @@ class ShuffleNetV2(nn.Module):
         return self.fc(self.conv5(x).mean((2, 3)))
 
 
-def trained(name: str, file: str, resize: int = 256) -> type:
-    return weights(name, {"IMAGENET1K_V1": Trained(file, resize_size=resize)})
-
-
-ShuffleNet_V2_X0_5_Weights = trained("ShuffleNet_V2_X0_5_Weights", "shufflenetv2_x0.5-f707e7126e.pth")
-ShuffleNet_V2_X1_0_Weights = trained("ShuffleNet_V2_X1_0_Weights", "shufflenetv2_x1-5666bf0f80.pth")
-ShuffleNet_V2_X1_5_Weights = trained("ShuffleNet_V2_X1_5_Weights", "shufflenetv2_x1_5-3c479a10.pth", 232)
-ShuffleNet_V2_X2_0_Weights = trained("ShuffleNet_V2_X2_0_Weights", "shufflenetv2_x2_0-8be3c8ee.pth", 232)
+ShuffleNet_V2_X0_5_Weights = imagenet("ShuffleNet_V2_X0_5", "shufflenetv2_x0.5-f707e7126e")
+ShuffleNet_V2_X1_0_Weights = imagenet("ShuffleNet_V2_X1_0", "shufflenetv2_x1-5666bf0f80")
+ShuffleNet_V2_X1_5_Weights = imagenet("ShuffleNet_V2_X1_5", "shufflenetv2_x1_5-3c479a10", resize_size=232)
+ShuffleNet_V2_X2_0_Weights = imagenet("ShuffleNet_V2_X2_0", "shufflenetv2_x2_0-8be3c8ee", resize_size=232)
 BLOCKS = [4, 8, 4]
-shufflenet_v2_x0_5 = model(
-    "shufflenet_v2_x0_5", ShuffleNet_V2_X0_5_Weights, ShuffleNetV2, BLOCKS, [24, 48, 96, 192, 1024]
-)
-shufflenet_v2_x1_0 = model(
-    "shufflenet_v2_x1_0", ShuffleNet_V2_X1_0_Weights, ShuffleNetV2, BLOCKS, [24, 116, 232, 464, 1024]
-)
-shufflenet_v2_x1_5 = model(
-    "shufflenet_v2_x1_5", ShuffleNet_V2_X1_5_Weights, ShuffleNetV2, BLOCKS, [24, 176, 352, 704, 1024]
-)
-shufflenet_v2_x2_0 = model(
-    "shufflenet_v2_x2_0", ShuffleNet_V2_X2_0_Weights, ShuffleNetV2, BLOCKS, [24, 244, 488, 976, 2048]
-)
+shufflenet_v2_x0_5 = model(ShuffleNet_V2_X0_5_Weights, ShuffleNetV2, BLOCKS, [24, 48, 96, 192, 1024])
+shufflenet_v2_x1_0 = model(ShuffleNet_V2_X1_0_Weights, ShuffleNetV2, BLOCKS, [24, 116, 232, 464, 1024])
+shufflenet_v2_x1_5 = model(ShuffleNet_V2_X1_5_Weights, ShuffleNetV2, BLOCKS, [24, 176, 352, 704, 1024])
+shufflenet_v2_x2_0 = model(ShuffleNet_V2_X2_0_Weights, ShuffleNetV2, BLOCKS, [24, 244, 488, 976, 2048])

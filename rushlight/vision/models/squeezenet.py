@@ -89,7 +89,7 @@ def second_version() -> list[nn.Module]:
     ]
 
 
-SqueezeNet1_0_Weights = imagenet("SqueezeNet1_0_Weights", "squeezenet1_0-b66bff10.pth")
-SqueezeNet1_1_Weights = imagenet("SqueezeNet1_1_Weights", "squeezenet1_1-b8a52dc0.pth")
-squeezenet1_0 = model("squeezenet1_0", SqueezeNet1_0_Weights, SqueezeNet, "1_0")
-squeezenet1_1 = model("squeezenet1_1", SqueezeNet1_1_Weights, SqueezeNet, "1_1")
+SqueezeNet1_0_Weights = imagenet("SqueezeNet1_0", "squeezenet1_0-b66bff10")
+SqueezeNet1_1_Weights = imagenet("SqueezeNet1_1", "squeezenet1_1-b8a52dc0")
+squeezenet1_0 = model(SqueezeNet1_0_Weights, SqueezeNet, "1_0")
+squeezenet1_1 = model(SqueezeNet1_1_Weights, SqueezeNet, "1_1")

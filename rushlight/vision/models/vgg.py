@@ -65,12 +65,12 @@ def plain(cfg: str, batch_norm: bool, **kwargs: Any) -> VGG:
     return VGG(make_layers(cfgs[cfg], batch_norm), **kwargs)
 
 
-VGG11_Weights = imagenet("VGG11_Weights", "vgg11-8a719046.pth")
-VGG11_BN_Weights = imagenet("VGG11_BN_Weights", "vgg11_bn-6002323d.pth")
-VGG13_Weights = imagenet("VGG13_Weights", "vgg13-19584684.pth")
-VGG13_BN_Weights = imagenet("VGG13_BN_Weights", "vgg13_bn-abd245e5.pth")
+VGG11_Weights = imagenet("VGG11", "vgg11-8a719046")
+VGG11_BN_Weights = imagenet("VGG11_BN", "vgg11_bn-6002323d")
+VGG13_Weights = imagenet("VGG13", "vgg13-19584684")
+VGG13_BN_Weights = imagenet("VGG13_BN", "vgg13_bn-abd245e5")
 VGG16_Weights = weights(
-    "VGG16_Weights",
+    "VGG16",
     {
         "IMAGENET1K_V1": Trained("vgg16-397923af.pth"),
         "IMAGENET1K_FEATURES": Trained(
@@ -78,17 +78,17 @@ VGG16_Weights = weights(
         ),
     },
 )
-VGG16_BN_Weights = imagenet("VGG16_BN_Weights", "vgg16_bn-6c64b313.pth")
-VGG19_Weights = imagenet("VGG19_Weights", "vgg19-dcbb9e9d.pth")
-VGG19_BN_Weights = imagenet("VGG19_BN_Weights", "vgg19_bn-c79401a0.pth")
+VGG16_BN_Weights = imagenet("VGG16_BN", "vgg16_bn-6c64b313")
+VGG19_Weights = imagenet("VGG19", "vgg19-dcbb9e9d")
+VGG19_BN_Weights = imagenet("VGG19_BN", "vgg19_bn-c79401a0")
 
 WITHOUT_INIT = {"init_weights": False}  # with trained weights nothing is drawn, as in torchvision
 
-vgg11 = model("vgg11", VGG11_Weights, plain, "A", False, trained=WITHOUT_INIT)
-vgg11_bn = model("vgg11_bn", VGG11_BN_Weights, plain, "A", True, trained=WITHOUT_INIT)
-vgg13 = model("vgg13", VGG13_Weights, plain, "B", False, trained=WITHOUT_INIT)
-vgg13_bn = model("vgg13_bn", VGG13_BN_Weights, plain, "B", True, trained=WITHOUT_INIT)
-vgg16 = model("vgg16", VGG16_Weights, plain, "D", False, trained=WITHOUT_INIT)
-vgg16_bn = model("vgg16_bn", VGG16_BN_Weights, plain, "D", True, trained=WITHOUT_INIT)
-vgg19 = model("vgg19", VGG19_Weights, plain, "E", False, trained=WITHOUT_INIT)
-vgg19_bn = model("vgg19_bn", VGG19_BN_Weights, plain, "E", True, trained=WITHOUT_INIT)
+vgg11 = model(VGG11_Weights, plain, "A", False, trained=WITHOUT_INIT)
+vgg11_bn = model(VGG11_BN_Weights, plain, "A", True, trained=WITHOUT_INIT)
+vgg13 = model(VGG13_Weights, plain, "B", False, trained=WITHOUT_INIT)
+vgg13_bn = model(VGG13_BN_Weights, plain, "B", True, trained=WITHOUT_INIT)
+vgg16 = model(VGG16_Weights, plain, "D", False, trained=WITHOUT_INIT)
+vgg16_bn = model(VGG16_BN_Weights, plain, "D", True, trained=WITHOUT_INIT)
+vgg19 = model(VGG19_Weights, plain, "E", False, trained=WITHOUT_INIT)
+vgg19_bn = model(VGG19_BN_Weights, plain, "E", True, trained=WITHOUT_INIT)

@@ -182,19 +182,18 @@ def swag(kind: str, linear: str, end: str, crop: int) -> dict[str, Trained]:
 
 
 ViT_B_16_Weights = weights(
-    "ViT_B_16_Weights",
-    {"IMAGENET1K_V1": Trained("vit_b_16-c867db91.pth"), **swag("vit_b_16", "4e70ced5", "9ac1b537", 384)},
+    "ViT_B_16", {"IMAGENET1K_V1": Trained("vit_b_16-c867db91.pth"), **swag("vit_b_16", "4e70ced5", "9ac1b537", 384)}
 )
-ViT_B_32_Weights = imagenet("ViT_B_32_Weights", "vit_b_32-d86f8d99.pth")
+ViT_B_32_Weights = imagenet("ViT_B_32", "vit_b_32-d86f8d99")
 ViT_L_16_Weights = weights(
-    "ViT_L_16_Weights",
+    "ViT_L_16",
     {
         "IMAGENET1K_V1": Trained("vit_l_16-852ce7e3.pth", resize_size=242),
         **swag("vit_l_16", "4d563306", "4f3808c9", 512),
     },
 )
-ViT_L_32_Weights = imagenet("ViT_L_32_Weights", "vit_l_32-c7638314.pth")
-ViT_H_14_Weights = weights("ViT_H_14_Weights", swag("vit_h_14", "c1eb923e", "80465313", 518))
+ViT_L_32_Weights = imagenet("ViT_L_32", "vit_l_32-c7638314")
+ViT_H_14_Weights = weights("ViT_H_14", swag("vit_h_14", "c1eb923e", "80465313", 518))
 
 
 def vit(
@@ -204,8 +203,8 @@ def vit(
     return VisionTransformer(image_size, patch_size, num_layers, num_heads, hidden_dim, mlp_dim, **kwargs)
 
 
-vit_b_16 = model("vit_b_16", ViT_B_16_Weights, vit, 16, 12, 12, 768, 3072)
-vit_b_32 = model("vit_b_32", ViT_B_32_Weights, vit, 32, 12, 12, 768, 3072)
-vit_l_16 = model("vit_l_16", ViT_L_16_Weights, vit, 16, 24, 16, 1024, 4096)
-vit_l_32 = model("vit_l_32", ViT_L_32_Weights, vit, 32, 24, 16, 1024, 4096)
-vit_h_14 = model("vit_h_14", ViT_H_14_Weights, vit, 14, 32, 16, 1280, 5120)
+vit_b_16 = model(ViT_B_16_Weights, vit, 16, 12, 12, 768, 3072)
+vit_b_32 = model(ViT_B_32_Weights, vit, 32, 12, 12, 768, 3072)
+vit_l_16 = model(ViT_L_16_Weights, vit, 16, 24, 16, 1024, 4096)
+vit_l_32 = model(ViT_L_32_Weights, vit, 32, 24, 16, 1024, 4096)
+vit_h_14 = model(ViT_H_14_Weights, vit, 14, 32, 16, 1280, 5120)

@@ -77,35 +77,35 @@ class WeightsEnum(Enum):
 
 
 def weights(name: str, members: dict[str, Trained], default: str = "") -> Any:
-    """The enum `name` of trained weights; `default`: the member for DEFAULT, by default the first."""
+    """The enum `name`_Weights of trained weights; `default`: the member for DEFAULT, by default the first."""
     chosen = members[default] if default else next(iter(members.values()))
-    return WeightsEnum(name, {**members, "DEFAULT": chosen}, module="rushlight.vision.models")  # type: ignore[call-arg]
+    return WeightsEnum(  # type: ignore[call-arg]
+        f"{name}_Weights", {**members, "DEFAULT": chosen}, module="rushlight.vision.models"
+    )
 
 
 def imagenet(name: str, first: str, second: str = "", **settings: Any) -> Any:
-    """The enum `name` with IMAGENET1K_V1, and IMAGENET1K_V2, the default, where there is a second file."""
-    members = {"IMAGENET1K_V1": Trained(first, **settings)}
+    """The enum `name`_Weights with IMAGENET1K_V1, and IMAGENET1K_V2, the default, where there is a second file."""
+    members = {"IMAGENET1K_V1": Trained(f"{first}.pth", **settings)}
     if second:
-        members["IMAGENET1K_V2"] = Trained(second, resize_size=232)
+        members["IMAGENET1K_V2"] = Trained(f"{second}.pth", resize_size=232)
     return weights(name, members, list(members)[-1])
 
 
-BUILDERS: dict[
-    str, Callable[..., Any]
-    # name of a function such as resnet18 -> the function; filled by `model` while the modules load
-] = {}
+# name of a function such as resnet18 -> the function; filled by `model` while the modules load
+BUILDERS: dict[str, Callable[..., Any]] = {}
 KNOWN: dict[str, Any] = {}  # the weights of each
 
 
 def model(
-    name: str, known: Any, cls: Callable[..., Any], *settings: Any, trained: dict[str, Any] | None = None,
+    known: Any, cls: Callable[..., Any], *settings: Any, trained: dict[str, Any] | None = None,
     heads: tuple[str, ...] = (), **defaults: Any,
 ) -> Callable[..., Any]:  # fmt: skip
-    """The function `name` that builds cls(*settings, **defaults), with trained weights if `weights` is given.
+    """The function that builds cls(*settings, **defaults), with trained weights if `weights` is given.
 
-    `trained`: defaults if weights are loaded; `heads`: modules that have trained
-    weights and draw their first values, and are dropped after that unless `aux_logits`.
-    """
+    Its name is the one of `known`, the enum of its weights, in small letters: resnet18 for ResNet18_Weights. `trained`:
+    defaults if weights are loaded; `heads`: modules that have trained weights and draw their first values, and are
+    dropped after that unless `aux_logits`."""
 
     def build(weights: Any = None, progress: bool = True, *, pretrained: Any = None, **kwargs: Any) -> Any:
         chosen = known.verify(asked(known, weights, pretrained))
@@ -125,6 +125,7 @@ def model(
                 setattr(found, head, None)
         return found
 
+    name = known.__name__.removesuffix("_Weights").lower()
     build.__name__ = build.__qualname__ = name
     build.__module__ = f"rushlight.vision.models.{getattr(cls, '__module__', '').rpartition('.')[2]}"
     build.__doc__ = (
