@@ -1,20 +1,9 @@
 """Boxes and blocks of vision models, with torchvision.ops's names."""
 
+# ruff: noqa: F403, F405 - the names stand in __all__ of each part
 from __future__ import annotations
 
-from rushlight.vision.ops.boxes import (
-    batched_nms,
-    box_area,
-    box_convert,
-    box_iou,
-    clip_boxes_to_image,
-    complete_box_iou,
-    distance_box_iou,
-    generalized_box_iou,
-    masks_to_boxes,
-    nms,
-    remove_small_boxes,
-)
+from rushlight.vision.ops.boxes import *
 from rushlight.vision.ops.deform import DeformConv2d, deform_conv2d
 from rushlight.vision.ops.losses import (
     complete_box_iou_loss,

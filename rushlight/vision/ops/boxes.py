@@ -187,6 +187,6 @@ def masks_to_boxes(masks: Tensor) -> Tensor:
 
 
 __all__ = [
-    "batched_nms", "box_area", "box_convert", "box_iou", "clip_boxes_to_image", "generalized_box_iou", "masks_to_boxes",
-    "nms", "remove_small_boxes",
+    "batched_nms", "box_area", "box_convert", "box_iou", "clip_boxes_to_image", "complete_box_iou", "distance_box_iou",
+    "generalized_box_iou", "masks_to_boxes", "nms", "remove_small_boxes",
 ]  # fmt: skip

@@ -1,5 +1,6 @@
 """The transforms as functions: torchvision's names and results, on Pillow images, tensors and arrays."""
 
+# ruff: noqa: F403, F405 - the names stand in __all__ of each part
 from __future__ import annotations
 
 from typing import Any
@@ -22,21 +23,8 @@ from rushlight.vision.transforms.basics import (
     to_tensor,
     vflip,
 )
-from rushlight.vision.transforms.colors import (
-    adjust_brightness,
-    adjust_contrast,
-    adjust_gamma,
-    adjust_hue,
-    adjust_saturation,
-    adjust_sharpness,
-    autocontrast,
-    equalize,
-    gaussian_blur,
-    invert,
-    posterize,
-    solarize,
-)
-from rushlight.vision.transforms.warps import affine, erase, five_crop, perspective, resized_crop, rotate, ten_crop
+from rushlight.vision.transforms.colors import *
+from rushlight.vision.transforms.warps import *
 
 __all__ = [
     "InterpolationMode", "adjust_brightness", "adjust_contrast", "adjust_gamma", "adjust_hue", "adjust_saturation",
