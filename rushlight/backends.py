@@ -140,23 +140,9 @@ cpu, mha, quantized, xnnpack, nnpack, mkl, mkldnn = (Processor() for _ in range(
 mkl.VERBOSE_OFF, mkl.VERBOSE_ON = mkldnn.VERBOSE_OFF, mkldnn.VERBOSE_ON = 0, 1  # type: ignore[attr-defined]
 cuda = AbsentCUDA()
 importable(
-    __name__,
-    "cuda",
-    "cudnn",
-    "mkl",
-    "mkldnn",
-    "mps",
-    "openmp",
-    "opt_einsum",
-    "cusparselt",
-    "miopen",
-    "kleidiai",
-    "cpu",
-    "mha",
-    "quantized",
-    "xnnpack",
-    "nnpack",
-)
+    __name__, "cuda", "cudnn", "mkl", "mkldnn", "mps", "openmp", "opt_einsum", "cusparselt", "miopen", "kleidiai",
+    "cpu", "mha", "quantized", "xnnpack", "nnpack",
+)  # fmt: skip
 
 # torch.has_lapack: LAPACK comes with NumPy
 has_lapack, has_spectral, has_mkl, has_openmp = True, True, False, False

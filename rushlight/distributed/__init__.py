@@ -114,24 +114,9 @@ constants = distributed_c10d = sys.modules[__name__]
 importable(__name__, "constants", "distributed_c10d")
 
 SUBMODULES = (
-    "_composable",
-    "_functional_collectives",
-    "_tensor",
-    "algorithms",
-    "autograd",
-    "checkpoint",
-    "device_mesh",
-    "elastic",
-    "fsdp",
-    "launch",
-    "launcher",
-    "nn",
-    "optim",
-    "rpc",
-    "run",
-    "tensor",
-    "utils",
-)
+    "_composable", "_functional_collectives", "_tensor", "algorithms", "autograd", "checkpoint", "device_mesh",
+    "elastic", "fsdp", "launch", "launcher", "nn", "optim", "rpc", "run", "tensor", "utils",
+)  # fmt: skip
 
 
 ELSEWHERE = {  # name -> module, loaded on first use

@@ -19,13 +19,9 @@ class DeviceMesh:
     """The ranks of `mesh`, an array of ranks with a name for each dimension. All ranks of the world make it."""
 
     def __init__(
-        self,
-        device_type: str,
-        mesh: Any,
-        *,
-        mesh_dim_names: Sequence[str] | None = None,
+        self, device_type: str, mesh: Any, *, mesh_dim_names: Sequence[str] | None = None,
         groups: Sequence[Any] | None = None,
-    ):
+    ):  # fmt: skip
         array = mesh._array if isinstance(mesh, Tensor) else np.asarray(mesh)
         self.device_type, self.ranks = device_type, array.astype(np.int64)
         self.mesh_dim_names = None if mesh_dim_names is None else tuple(mesh_dim_names)

@@ -225,24 +225,12 @@ class FullyShardedDataParallel(Module):
     _buffer_dtype: dtype | None
 
     def __init__(
-        self,
-        module: Module,
-        process_group: Any = None,
-        sharding_strategy: ShardingStrategy | None = None,
-        cpu_offload: Any = None,
-        auto_wrap_policy: Any = None,
-        backward_prefetch: Any = None,
-        mixed_precision: Any = None,
-        ignored_modules: Any = None,
-        param_init_fn: Any = None,
-        device_id: Any = None,
-        sync_module_states: bool = False,
-        forward_prefetch: bool = False,
-        limit_all_gathers: bool = True,
-        use_orig_params: bool = False,
-        ignored_states: Any = None,
-        device_mesh: Any = None,
-    ):
+        self, module: Module, process_group: Any = None, sharding_strategy: ShardingStrategy | None = None,
+        cpu_offload: Any = None, auto_wrap_policy: Any = None, backward_prefetch: Any = None,
+        mixed_precision: Any = None, ignored_modules: Any = None, param_init_fn: Any = None, device_id: Any = None,
+        sync_module_states: bool = False, forward_prefetch: bool = False, limit_all_gathers: bool = True,
+        use_orig_params: bool = False, ignored_states: Any = None, device_mesh: Any = None,
+    ):  # fmt: skip
         super().__init__()
         groups = chosen_groups(process_group, device_mesh, sharding_strategy in HYBRID)
         precision = mixed_precision or MixedPrecision()
@@ -314,13 +302,9 @@ class FullyShardedDataParallel(Module):
     @staticmethod
     @contextmanager
     def summon_full_params(
-        module: Module,
-        recurse: bool = True,
-        writeback: bool = True,
-        rank0_only: bool = False,
-        offload_to_cpu: bool = False,
-        with_grads: bool = False,
-    ) -> Iterator[None]:
+        module: Module, recurse: bool = True, writeback: bool = True, rank0_only: bool = False,
+        offload_to_cpu: bool = False, with_grads: bool = False,
+    ) -> Iterator[None]:  # fmt: skip
         """In this context the whole parameters are in their places, on all ranks; with `with_grads` their gradients,
         too. `writeback`: what is written to the parameters is kept: the rows of each rank are those that this rank has
         written. `recurse`: also those of submodules."""
@@ -586,15 +570,10 @@ classes: dict[type, type] = {}  # class -> its class with FSDPModule
 
 
 def fully_shard(
-    module: M,
-    *,
-    mesh: DeviceMesh | None = None,
-    reshard_after_forward: bool | int | None = None,
-    shard_placement_fn: Any = None,
-    mp_policy: MixedPrecisionPolicy | None = None,
-    offload_policy: OffloadPolicy | None = None,
-    ignored_params: Collection[Parameter] | None = None,
-) -> M:
+    module: M, *, mesh: DeviceMesh | None = None, reshard_after_forward: bool | int | None = None,
+    shard_placement_fn: Any = None, mp_policy: MixedPrecisionPolicy | None = None,
+    offload_policy: OffloadPolicy | None = None, ignored_params: Collection[Parameter] | None = None,
+) -> M:  # fmt: skip
     """The module, whose parameters are divided over the ranks of the mesh (the world), each into rows of dimension 0,
     without those of submodules that are divided already; see `FullyShardedDataParallel`. On a mesh of two dimensions
     each row of the mesh has all parameters.
@@ -631,25 +610,16 @@ def fully_shard(
 
 
 fully_sharded_data_parallel = SimpleNamespace(  # torch's modules of these
-    FullyShardedDataParallel=FullyShardedDataParallel,
-    ShardingStrategy=ShardingStrategy,
-    BackwardPrefetch=BackwardPrefetch,
-    StateDictType=StateDictType,
-    FullStateDictConfig=FullStateDictConfig,
-    FullOptimStateDictConfig=FullOptimStateDictConfig,
-    ShardedStateDictConfig=ShardedStateDictConfig,
-    ShardedOptimStateDictConfig=ShardedOptimStateDictConfig,
-    CPUOffload=CPUOffload,
-    MixedPrecision=MixedPrecision,
-)
+    FullyShardedDataParallel=FullyShardedDataParallel, ShardingStrategy=ShardingStrategy,
+    BackwardPrefetch=BackwardPrefetch, StateDictType=StateDictType, FullStateDictConfig=FullStateDictConfig,
+    FullOptimStateDictConfig=FullOptimStateDictConfig, ShardedStateDictConfig=ShardedStateDictConfig,
+    ShardedOptimStateDictConfig=ShardedOptimStateDictConfig, CPUOffload=CPUOffload, MixedPrecision=MixedPrecision,
+)  # fmt: skip
 policies = SimpleNamespace(
-    wrap=wrap,
-    enable_wrap=enable_wrap,
-    size_based_auto_wrap_policy=size_based_auto_wrap_policy,
-    transformer_auto_wrap_policy=transformer_auto_wrap_policy,
-    always_wrap_policy=always_wrap_policy,
+    wrap=wrap, enable_wrap=enable_wrap, size_based_auto_wrap_policy=size_based_auto_wrap_policy,
+    transformer_auto_wrap_policy=transformer_auto_wrap_policy, always_wrap_policy=always_wrap_policy,
     ModuleWrapPolicy=ModuleWrapPolicy,
-)
+)  # fmt: skip
 wrap = policies  # type: ignore[assignment]  # torch.distributed.fsdp.wrap is a module
 importable(__name__, "fully_sharded_data_parallel", "wrap")
 

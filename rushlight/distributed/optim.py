@@ -23,14 +23,9 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
     process group."""
 
     def __init__(
-        self,
-        params: Any,
-        optimizer_class: type[Optimizer],
-        process_group: Any = None,
-        parameters_as_bucket_view: bool = False,
-        overlap_with_ddp: bool = False,
-        **defaults: Any,
-    ):
+        self, params: Any, optimizer_class: type[Optimizer], process_group: Any = None,
+        parameters_as_bucket_view: bool = False, overlap_with_ddp: bool = False, **defaults: Any,
+    ):  # fmt: skip
         if overlap_with_ddp:
             raise not_implemented_error("overlap_with_ddp is not supported", "leave it out")
         group = member(process_group)

@@ -81,16 +81,9 @@ class Unit:
     """A module whose parameters are divided, without those that are divided already."""
 
     def __init__(
-        self,
-        module: Module,
-        group: ProcessGroup,
-        replicas: ProcessGroup | None = None,
-        *,
-        reshard: bool = True,
-        dtypes: Dtypes | None = None,
-        parts_in_state: bool = False,
-        ignored: Collection[int] = (),
-    ):
+        self, module: Module, group: ProcessGroup, replicas: ProcessGroup | None = None, *, reshard: bool = True,
+        dtypes: Dtypes | None = None, parts_in_state: bool = False, ignored: Collection[int] = (),
+    ):  # fmt: skip
         register_divided_states()
         self.group, self.replicas, self.reshard = group, replicas, reshard
         self.dtypes, self.parts_in_state = dtypes or Dtypes(), parts_in_state

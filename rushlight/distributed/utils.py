@@ -18,13 +18,9 @@ def _verify_param_shape_across_processes(process_group: Any, tensors: Sequence[T
 
 
 def _sync_module_states(
-    module: Module,
-    process_group: Any,
-    broadcast_bucket_size: int,
-    src: int,
-    params_and_buffers_to_ignore: Container[str] = (),
-    broadcast_buffers: bool = True,
-) -> None:
+    module: Module, process_group: Any, broadcast_bucket_size: int, src: int,
+    params_and_buffers_to_ignore: Container[str] = (), broadcast_buffers: bool = True,
+) -> None:  # fmt: skip
     """Copy the parameters and buffers of rank `src` of the group to all ranks."""
     if (own := member(process_group)) is None:
         return

@@ -34,15 +34,9 @@ def folder(checkpoint_id: Any, storage: Any) -> Any:
 
 
 def save(
-    state_dict: dict[str, Any],
-    *,
-    checkpoint_id: Any = None,
-    storage_writer: Any = None,
-    planner: Any = None,
-    process_group: Any = None,
-    no_dist: bool = False,
-    **settings: Any,
-) -> None:
+    state_dict: dict[str, Any], *, checkpoint_id: Any = None, storage_writer: Any = None, planner: Any = None,
+    process_group: Any = None, no_dist: bool = False, **settings: Any,
+) -> None:  # fmt: skip
     """Write a state into the folder `checkpoint_id`, all ranks together: parts of divided parameters where they are,
     what all ranks have once. The folder is there when it is whole.
 
@@ -56,15 +50,9 @@ _threads = ThreadPoolExecutor(1)  # checkpoints are written one after the other
 
 
 def async_save(
-    state_dict: dict[str, Any],
-    *,
-    checkpoint_id: Any = None,
-    storage_writer: Any = None,
-    planner: Any = None,
-    process_group: Any = None,
-    no_dist: bool = False,
-    **settings: Any,
-) -> Future:
+    state_dict: dict[str, Any], *, checkpoint_id: Any = None, storage_writer: Any = None, planner: Any = None,
+    process_group: Any = None, no_dist: bool = False, **settings: Any,
+) -> Future:  # fmt: skip
     """`save` of the values as they are now, by a thread: the future of its end."""
     path = folder(checkpoint_id, storage_writer)
     writing = Writing(state_dict, path, world_of(process_group, no_dist))
@@ -73,15 +61,9 @@ def async_save(
 
 
 def load(
-    state_dict: dict[str, Any],
-    *,
-    checkpoint_id: Any = None,
-    storage_reader: Any = None,
-    planner: Any = None,
-    process_group: Any = None,
-    no_dist: bool = False,
-    **settings: Any,
-) -> None:
+    state_dict: dict[str, Any], *, checkpoint_id: Any = None, storage_reader: Any = None, planner: Any = None,
+    process_group: Any = None, no_dist: bool = False, **settings: Any,
+) -> None:  # fmt: skip
     """Read a checkpoint into a state, in place: into its tensors, each rank the rows that it has; objects with
     load_state_dict() get theirs. The checkpoint may be torch's. RuntimeError for a name that was not saved,
     pickle.UnpicklingError for objects of foreign classes."""

@@ -146,11 +146,8 @@ def written_metadata(entries: dict[str, Entry]) -> bytes:
             offset = None if part.offsets is None else Size(part.offsets)
             index = {"fqn": name, "offset": offset, "index": None if offset is None else number}
             info = {
-                "relative_path": part.file,
-                "offset": part.start,
-                "length": part.length,
-                "transform_descriptors": None,
-            }
+                "relative_path": part.file, "offset": part.start, "length": part.length, "transform_descriptors": None,
+            }  # fmt: skip
             places[record("MetadataIndex", index)] = record("_StorageInfo", info, FILES_HOME)
     pickler = MetadataPickler()
     pickler.dump(

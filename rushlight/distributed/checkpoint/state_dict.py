@@ -205,13 +205,9 @@ def get_state_dict(
 
 
 def set_state_dict(
-    model: Module,
-    optimizers: Any,
-    *,
-    model_state_dict: dict[str, Any],
-    optim_state_dict: dict[str, Any],
+    model: Module, optimizers: Any, *, model_state_dict: dict[str, Any], optim_state_dict: dict[str, Any],
     options: Any = None,
-) -> IncompatibleKeys:
+) -> IncompatibleKeys:  # fmt: skip
     """Load both. Returns the names of the model that are missing, and those that are too many."""
     set_optimizer_state_dict(model, optimizers, optim_state_dict, options=options)
     return set_model_state_dict(model, model_state_dict, options=options)

@@ -201,12 +201,9 @@ def groups_of(mesh: Any, placements: Sequence[Any]) -> tuple[ProcessGroup, Proce
 
 
 def distribute_tensor(
-    tensor: Tensor,
-    device_mesh: DeviceMesh | None = None,
-    placements: Sequence[Placement] | None = None,
-    *,
+    tensor: Tensor, device_mesh: DeviceMesh | None = None, placements: Sequence[Placement] | None = None, *,
     src_data_rank: int | None = 0,
-) -> Tensor:
+) -> Tensor:  # fmt: skip
     """The tensor of the first rank of the mesh, divided as `placements` say: [Shard(0)] is a DTensor with some rows on
     each rank; [Replicate()], the default, is a plain tensor. With `src_data_rank` None each rank takes its rows of its
     own tensor. NotImplementedError for other placements."""
