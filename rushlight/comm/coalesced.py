@@ -16,6 +16,11 @@ from rushlight.comm.reduce_op import ReduceOp, check_op
 from rushlight.comm.work import Work
 from rushlight.core.tensor import Tensor
 
+__all__ = [
+    "_CoalescingManager", "_broadcast_coalesced", "_coalescing_manager", "all_gather_coalesced",
+    "all_reduce_coalesced", "supports_complex",
+]  # fmt: skip
+
 
 def check_tensors(values: Any, name: str) -> list[Tensor]:
     """The tensors of a list of any length."""

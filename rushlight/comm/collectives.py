@@ -19,6 +19,11 @@ from rushlight.comm.sparse_reduce import sparse_all_reduce
 from rushlight.comm.work import Work
 from rushlight.core.tensor import Tensor
 
+__all__ = [
+    "all_gather", "all_gather_into_tensor", "all_reduce", "all_to_all", "all_to_all_single", "barrier",
+    "broadcast", "gather", "reduce", "reduce_scatter", "reduce_scatter_tensor", "scatter",
+]  # fmt: skip
+
 
 def ended(work: Work, async_op: bool) -> Work | None:
     """The work of an asynchronous operation; None after waiting for another."""

@@ -15,6 +15,11 @@ from rushlight.comm.process_group import DEFAULT_TIMEOUT, ProcessGroup
 from rushlight.comm.reduce_op import ReduceOp
 from rushlight.core.tensor import Tensor
 
+__all__ = [
+    "AllToAllOptions", "AllgatherOptions", "AllreduceCoalescedOptions", "AllreduceOptions", "BarrierOptions",
+    "BroadcastOptions", "GatherOptions", "ReduceOptions", "ReduceScatterOptions", "ScatterOptions",
+]  # fmt: skip
+
 
 @dataclass
 class AllreduceOptions:

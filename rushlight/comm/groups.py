@@ -11,6 +11,16 @@ from typing import Any
 from rushlight.base.errors import runtime_error, value_error
 from rushlight.comm.process_group import DEFAULT_TIMEOUT, ProcessGroup
 
+__all__ = [
+    "Backend", "GroupMember", "_get_default_group", "_get_pg_config", "_get_process_group_name",
+    "_rank_not_in_group", "check_initialized", "destroy_process_group", "get_backend", "get_backend_config",
+    "get_default_backend_for_device", "get_global_rank", "get_group_rank", "get_node_local_rank", "get_pg_count",
+    "get_process_group_ranks", "get_rank", "get_world_size", "group", "init_process_group", "initialized",
+    "is_available", "is_backend_available", "is_gloo_available", "is_initialized", "is_mpi_available",
+    "is_nccl_available", "is_torchelastic_launched", "is_ucc_available", "is_xccl_available", "new_group",
+    "new_subgroups", "new_subgroups_by_enumeration", "world_group",
+]  # fmt: skip
+
 
 class Backend(str):
     """The name of a backend, in small letters. Each of them is MPI here."""

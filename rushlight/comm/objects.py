@@ -15,6 +15,11 @@ from rushlight.comm.messages import recv, send
 from rushlight.comm.process_group import ProcessGroup
 from rushlight.core.tensor import Tensor, from_array
 
+__all__ = [
+    "all_gather_object", "broadcast_object_list", "gather_object", "recv_object_list", "scatter_object_list",
+    "send_object_list",
+]  # fmt: skip
+
 
 def packed(value: Any) -> Tensor:
     """The bytes of a pickled object."""

@@ -2,6 +2,7 @@
 
 A world of one process needs nothing. A larger world needs mpi4py: `init_process_group` loads MPI."""
 
+# ruff: noqa: F403, F405 - the names stand in __all__ of each part
 import pickle
 import sys
 from importlib import import_module
@@ -9,88 +10,15 @@ from typing import Any
 
 from rushlight.base.missing_names import missing
 from rushlight.base.submodules import importable
-from rushlight.comm.coalesced import (
-    _broadcast_coalesced,
-    _coalescing_manager,
-    _CoalescingManager,
-    all_gather_coalesced,
-    all_reduce_coalesced,
-    supports_complex,
-)
-from rushlight.comm.collectives import (
-    all_gather,
-    all_gather_into_tensor,
-    all_reduce,
-    all_to_all,
-    all_to_all_single,
-    barrier,
-    broadcast,
-    gather,
-    reduce,
-    reduce_scatter,
-    reduce_scatter_tensor,
-    scatter,
-)
+from rushlight.comm.coalesced import *
+from rushlight.comm.collectives import *
 from rushlight.comm.debug_level import DebugLevel, get_debug_level, set_debug_level, set_debug_level_from_env
 from rushlight.comm.errors import DistBackendError, DistError, DistNetworkError, DistQueueEmptyError, DistStoreError
-from rushlight.comm.group_methods import (
-    AllgatherOptions,
-    AllreduceCoalescedOptions,
-    AllreduceOptions,
-    AllToAllOptions,
-    BarrierOptions,
-    BroadcastOptions,
-    GatherOptions,
-    ReduceOptions,
-    ReduceScatterOptions,
-    ScatterOptions,
-)
-from rushlight.comm.groups import (
-    Backend,
-    GroupMember,
-    _get_default_group,
-    _get_pg_config,
-    _get_process_group_name,
-    _rank_not_in_group,
-    check_initialized,
-    destroy_process_group,
-    get_backend,
-    get_backend_config,
-    get_default_backend_for_device,
-    get_global_rank,
-    get_group_rank,
-    get_node_local_rank,
-    get_pg_count,
-    get_process_group_ranks,
-    get_rank,
-    get_world_size,
-    group,
-    init_process_group,
-    initialized,
-    is_available,
-    is_backend_available,
-    is_gloo_available,
-    is_initialized,
-    is_mpi_available,
-    is_nccl_available,
-    is_torchelastic_launched,
-    is_ucc_available,
-    is_xccl_available,
-    new_group,
-    new_subgroups,
-    new_subgroups_by_enumeration,
-    world_group,
-)
+from rushlight.comm.group_methods import *
+from rushlight.comm.groups import *
 from rushlight.comm.messages import P2POp, batch_isend_irecv, irecv, isend, recv, send
 from rushlight.comm.monitored import monitored_barrier
-from rushlight.comm.objects import (
-    all_gather_object,
-    broadcast_object_list,
-    gather_object,
-    recv_object_list,
-    scatter_object_list,
-    send_object_list,
-)
+from rushlight.comm.objects import *
 from rushlight.comm.process_group import DEFAULT_TIMEOUT, ProcessGroup
 from rushlight.comm.reduce_op import ReduceOp
 from rushlight.comm.work import Work
