@@ -219,8 +219,7 @@ def custom_fwd(fwd: Callable | None = None, *, device_type: str, cast_inputs: dt
 
 
 def custom_bwd(bwd: Callable | None = None, *, device_type: str) -> Callable:
-    """backward = bwd, run with autocast as its forward was, which `custom_fwd` decorates: for an
-    autograd.Function.
+    """backward = bwd, run with autocast as its forward was, which `custom_fwd` decorates: for an autograd.Function.
 
     >>> class Double(rushlight.autograd.Function):
     ...     forward = staticmethod(rushlight.amp.custom_fwd(lambda ctx, x: 2 * x, device_type="cpu"))

@@ -3,8 +3,7 @@
 The lists are torch's for the CPU. When autocast is first entered, the functions are wrapped wherever users find them; a
 program without autocast has no overhead. Functions composed of products in torch (einsum, tensordot, cov) are not
 listed: their products are converted. Products inside the package's own functions (interpolation, decompositions) are
-not converted, as in torch.
-"""
+not converted, as in torch."""
 
 from __future__ import annotations
 

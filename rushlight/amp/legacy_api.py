@@ -21,8 +21,7 @@ def warn(place: str, name: str, instead: str) -> None:
 
 def legacy_names(place: str, lower: dtype) -> dict[str, Any]:
     """{name: object} of `autocast`, `GradScaler`, `custom_fwd`, `custom_bwd` for the device `place` with the default
-    dtype `lower`.
-    """
+    dtype `lower`."""
 
     class autocast(autocast_mode.autocast):
         __doc__ = f"`torch.autocast('{place}')` by its old name."

@@ -1,8 +1,7 @@
 """torch.ops.aten: torch's functions by their names in ATen, `torch.ops.aten.add.Tensor(x, y)`.
 
 Available are the functions with the same arguments as torch's public functions or methods, and those in `OWN`. All
-overloads of a name are the same function.
-"""
+overloads of a name are the same function."""
 
 from __future__ import annotations
 

@@ -54,14 +54,9 @@ class Work:
     """An operation that has begun. With async_op=True collectives return one."""
 
     def __init__(
-        self,
-        group: Any,
-        what: str,
-        requests: Sequence[Any],
-        finish: Callable[[], None] | None = None,
-        outputs: Sequence[Any] = (),
-        check: Check | None = None,
-    ):
+        self, group: Any, what: str, requests: Sequence[Any], finish: Callable[[], None] | None = None,
+        outputs: Sequence[Any] = (), check: Check | None = None,
+    ):  # fmt: skip
         self.group, self.what, self.requests, self.finish = group, what, list(requests), finish
         self.outputs, self.check = list(outputs), check
         self.number = group.count

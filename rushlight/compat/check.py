@@ -33,8 +33,7 @@ class Use(NamedTuple):
 def check(path: str) -> list[Use]:
     """The names of torch and torchvision that a script or notebook uses, in order.
 
-    Methods of tensors are not checked.
-    """
+    Methods of tensors are not checked."""
     check_readable(path)
     places: dict[str, list[str]] = {}
     known: dict[str, str] = {}  # name in the program -> name of torch: F -> torch.nn.functional

@@ -23,8 +23,7 @@ def dtype_of(data: Any, types: set[type], array: np.ndarray) -> dtypes.dtype:
     """The dtype of nested lists of floating-point numbers: the default dtype, or promoted from tensors and NumPy
     numbers.
 
-    `types`: the types of the elements. `array`: the data as NumPy converts it.
-    """
+    `types`: the types of the elements. `array`: the data as NumPy converts it."""
     if types <= PLAIN or all(issubclass(t, NUMBERS) and not issubclass(t, np.generic) for t in types):
         return default(array.dtype.kind == "c")
     own = {

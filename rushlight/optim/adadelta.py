@@ -20,8 +20,7 @@ def adadelta(p, g, square_avg, acc_delta, /, step, lr, rho, eps, weight_decay, m
 
 
 class Adadelta(Elementwise):
-    """v <- rho v + (1 - rho) g^2,  d = sqrt(u + eps) / sqrt(v + eps) g,  u <- rho u + (1 - rho)
-    d^2,  p <- p - lr d.
+    """v <- rho v + (1 - rho) g^2,  d = sqrt(u + eps) / sqrt(v + eps) g,  u <- rho u + (1 - rho) d^2,  p <- p - lr d.
 
     `weight_decay` adds weight_decay p to g; `maximize` ascends. `foreach` and `capturable` choose between torch's
     kernels and have no effect here. ValueError for settings out of range. M. D. Zeiler, *ADADELTA*, 2012.

@@ -12,8 +12,7 @@ from rushlight.optim.optimizer import Group, Params, PerParameter, State, new_st
 
 
 class Adafactor(PerParameter):
-    """p <- p - a u / max(1, rms(u) / d),  u = g / sqrt(v),  a = max(eps2, rms(p)) min(lr, 1 /
-    sqrt(t)).
+    """p <- p - a u / max(1, rms(u) / d),  u = g / sqrt(v),  a = max(eps2, rms(p)) min(lr, 1 / sqrt(t)).
 
     Of a matrix (the last two dimensions) v is not kept but estimated as r c / mean(r), with running means r, c of g^2
     over its columns and rows: r <- r + t^beta2_decay (mean(g^2) - r). So it takes n + m numbers of state instead of n
@@ -74,8 +73,7 @@ class Adafactor(PerParameter):
 
     def _second_moment(self, g: Tensor, state: State, weight: Tensor, eps: float) -> Tensor:
         """The estimate of g^2 by its means over rows and columns. The running means first move by `weight` towards the
-        present ones.
-        """
+        present ones."""
 
         def moved(name: str, new: Tensor) -> Tensor:
             return assign(state[name], state[name] + weight * (new - state[name]))

@@ -121,8 +121,7 @@ class Elementwise(PerParameter):
     ) -> list[tuple[Tensor, ndarray, loops.Arrays]]:
         """(parameter, gradient, arrays) of each parameter. Arrays checked in an earlier step are not checked again.
 
-        RuntimeError for a gradient of another shape, ValueError for read-only memory.
-        """
+        RuntimeError for a gradient of another shape, ValueError for read-only memory."""
         known, jobs = known_arrays(self), []
         for p in params:
             state, g = self._state_of(p, group), p._grad._array

@@ -29,8 +29,7 @@ class Point(NamedTuple):
 
 
 class LBFGS(Optimizer):
-    """p <- p + t d,  d = -H g, with H from the last `history_size` changes of parameters and
-    gradients.
+    """p <- p + t d,  d = -H g, with H from the last `history_size` changes of parameters and gradients.
 
     `step(closure)` needs a closure that computes loss and gradients anew. A step does up to `max_iter` iterations and
     calls the closure up to `max_eval` times (default: max_iter * 5 / 4). It ends when no |g| exceeds `tolerance_grad`,
@@ -206,11 +205,9 @@ WOLFE = Wolfe()
 
 
 def strong_wolfe(at: Objective, t: float, start: Point, length: float, most: int, wolfe: Wolfe = WOLFE) -> Point:
-    """A point that satisfies Wolfe's conditions (Nocedal and Wright, 3.5), or the best one after 1
-    + `most` tries.
+    """A point that satisfies Wolfe's conditions (Nocedal and Wright, 3.5), or the best one after 1 + `most` tries.
 
-    `length`: max |d|.
-    """
+    `length`: max |d|."""
     previous, point, tried = start, at(t), 0
     while tried < most:
         worse = violates_armijo(point, start, wolfe) or (tried > 1 and point.loss >= previous.loss)

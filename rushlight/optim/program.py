@@ -96,8 +96,7 @@ class Program:
     writes the new values into the parameter and its state; `buffers`: how many it needs; `source`: its text.
 
     `given`: the arrays; `tape`: the calls; `wanted`: what each array becomes; `constants`: the names of the numbers.
-    Tests read these.
-    """
+    Tests read these."""
 
     __slots__ = ("buffers", "constants", "given", "numbers", "source", "tape", "update", "wanted")
 
@@ -113,8 +112,7 @@ def program(rule: Callable, present: tuple[bool, ...], true: tuple[bool, ...]) -
     """The program of a rule `(p, g, *state, /, *settings) -> (new p, *new state, *new values of the first settings)`.
 
     `present`: for each array, whether it exists; `true`: for each setting, whether it is not zero or false. An `if` in
-    a rule may test only these two.
-    """
+    a rule may test only these two."""
     arrays, settings = names_of(rule)
     tape: list = []
     given = [Symbol(name, tape) if there else None for name, there in zip(arrays, present)]

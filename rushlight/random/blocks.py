@@ -20,8 +20,7 @@ def empty(op: str, shape: Shape, dtype: DType, kinds: str) -> tuple[np.ndarray, 
     """A new array and its flat view, of the real and imaginary parts if it is complex.
 
     `kinds` says which dtypes `op` has: f floating, c complex, i signed, u unsigned integer, b bool. NotImplementedError
-    for another dtype, as in torch.
-    """
+    for another dtype, as in torch."""
     out = np.empty(shape, dtype)
     kind = kind_of(out.dtype)
     if kind not in kinds:

@@ -82,8 +82,7 @@ Draw = Callable[[int], np.ndarray]
 def _fill(parts: np.ndarray, draw: Draw, groups: Callable[..., np.ndarray], mean: float, std: float, lost: int) -> None:
     """Fill whole groups of 16, then the last 16 numbers again from new uniforms, as torch does.
 
-    `lost`: uniforms that torch draws in between and does not use.
-    """
+    `lost`: uniforms that torch draws in between and does not use."""
     whole = len(parts) // GROUP * GROUP
     if whole < len(parts) < MAX_ONE_CALL:  # one call instead of two
         drawn = draw(whole + lost + GROUP)

@@ -1,6 +1,5 @@
 """The lower-level functions behind nn.functional that torch exports: positional arguments, and results that their
-backward would need.
-"""
+backward would need."""
 
 from __future__ import annotations
 

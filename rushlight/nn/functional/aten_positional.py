@@ -66,8 +66,7 @@ def instance_norm(
 def numbered(loss: Callable[..., Tensor], names: str, example: str, shown: str = "2.") -> Callable[..., Tensor]:
     """`loss` with arguments of these names in this order; `reduction` is 0 for 'none', 1 for 'mean', 2 for 'sum'.
 
-    `example`: arguments of the example; `shown`: its result.
-    """
+    `example`: arguments of the example; `shown`: its result."""
     order = names.split()
 
     def call(*args: Any, **kwargs: Any) -> Tensor:

@@ -161,8 +161,7 @@ class _Orthogonal(Module):
 
     def right_inverse(self, Q: Tensor) -> Tensor:
         """The unconstrained value for which forward gives Q; a matrix Q that is not orthogonal is first made
-        orthogonal.
-        """
+        orthogonal."""
         if Q.shape != self.shape:
             raise value_error(
                 f"Expected a matrix or batch of matrices of shape {self.shape}. Got a tensor of shape {Q.shape}."

@@ -272,9 +272,7 @@ class CustomFromMask(BasePruningMethod):
 
 
 def check_amount(amount: Any) -> None:
-    """TypeError unless the amount is a number, ValueError for a negative number or a fraction above
-    1.
-    """
+    """TypeError unless the amount is a number, ValueError for a negative number or a fraction above 1."""
     if isinstance(amount, bool) or not isinstance(amount, (int, float)):
         raise type_error(f"Invalid type for amount: {amount}. Must be int or float.")
     if amount < 0 or (isinstance(amount, float) and amount > 1.0):

@@ -2,8 +2,7 @@
 
 Packed data hold step 0 of all sequences, then step 1 of the sequences that have one, and so on; the longest sequence
 comes first. `batch_sizes`: the number of rows of each step. So a recurrent layer computes each row once, and no
-padding.
-"""
+padding."""
 
 from __future__ import annotations
 

@@ -112,8 +112,7 @@ def modules_of(module: Module, prefix: str = "", above: tuple[Module, ...] = ())
 def check_names(module: Module, homes: dict[str, tuple[dict, str]], state: dict[str, Tensor], strict: bool) -> None:
     """TypeError for a value that is not a tensor, AttributeError for an unknown submodule, and the errors of `strict`.
 
-    A name that the module lacks becomes an attribute of the module during the call.
-    """
+    A name that the module lacks becomes an attribute of the module during the call."""
     for value in state.values():
         if value is not None and not isinstance(value, Tensor):
             raise type_error(f"{value} is not an instance of torch.Tensor")

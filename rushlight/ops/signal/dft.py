@@ -1,8 +1,7 @@
 """The discrete Fourier transform: three ops, of complex to complex, real to complex and complex to real numbers.
 
 Each op is the derivative of another: the matrix of the transform is symmetric. `forward`: the sign of the exponent is
-minus. `power`: the sum is divided by n^power, with power 0, 0.5 or 1.
-"""
+minus. `power`: the sum is divided by n^power, with power 0, 0.5 or 1."""
 
 from __future__ import annotations
 
@@ -38,8 +37,7 @@ c2r = inner(lambda x, /, dim, n, forward, power: c2r(x, dim, n, forward, power),
 @shared
 def mirrored(x, n, dim, factor):
     """x (..., n // 2 + 1, ...), times `factor` for elements that also represent their mirror image (all except 0 and n
-    / 2).
-    """
+    / 2)."""
     inside, last = (n - 1) // 2, n // 2 - (n - 1) // 2
     return cat((narrow(x, dim, 0, 1), narrow(x, dim, 1, inside) * factor, narrow(x, dim, 1 + inside, last)), dim)
 

@@ -134,8 +134,7 @@ def distinct(dim: Any, ndim: int) -> Dims:
 
 def offer(name: str, kind: Callable, forward: bool, says: str, numbers: str, found: str) -> None:
     """Define torch.fft.<name>, <name>2 and <name>n. The text and example for a vector also serve for a matrix of one
-    row.
-    """
+    row."""
 
     def along(
         input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Tensor | None = None

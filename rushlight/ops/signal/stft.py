@@ -1,6 +1,5 @@
 """The short-time Fourier transform and its inverse, composed of windows along a signal, transforms, and their
-derivatives.
-"""
+derivatives."""
 
 from __future__ import annotations
 

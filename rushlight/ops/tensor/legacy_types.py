@@ -30,17 +30,14 @@ class tensortype(type):
     dtype: dtypes.dtype
 
     def __call__(cls, *args: Any, size: Any = None, data: Any = None, device: Any = None) -> Tensor:
-        """Tensor(2, 3), Tensor(size): an uninitialised tensor of that size. Tensor([1, 2]): a tensor of these
-        numbers.
-        """
+        """Tensor(2, 3), Tensor(size): an uninitialised tensor of that size. Tensor([1, 2]): a tensor of these numbers."""
         if size is not None or len(args) != 1 and data is None:
             return empty(*((size,) if size is not None else args or (0,)), dtype=cls.dtype, device=device)
         return cls.alone(args[0] if args else data, device)
 
     def alone(cls, given: Any, device: Any) -> Tensor:
         """The tensor for a single argument: a tensor, a size, or numbers. A NumPy array of this dtype shares its
-        memory.
-        """
+        memory."""
         if isinstance(given, Tensor):
             return cls.alias(given)
         if hasattr(given, "untyped"):
@@ -91,8 +88,7 @@ MORE.update((made.__name__, made) for made in TYPES_OF.values())
 
 def type_of(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
     """torch's name of the tensor's type, 'torch.FloatTensor'; with a dtype, or such a name or type as argument, the
-    converted tensor.
-    """
+    converted tensor."""
     if dtype is None:
         return f"torch.{self.dtype.scalar_type}Tensor"
     return convert(self, meant(dtype))
@@ -158,8 +154,7 @@ def _make_wrapper_subclass(
 ) -> Any:
     """A tensor of a user's class with a size and a dtype but without elements, for classes whose `__torch_function__`
     computes with other tensors. NotImplementedError for a class with `__torch_dispatch__`, which rushlight does not
-    call.
-    """
+    call."""
     if getattr(cls, "__torch_dispatch__", None) is not None:
         raise not_implemented_error(
             f"{cls.__name__} has __torch_dispatch__, which is not supported",

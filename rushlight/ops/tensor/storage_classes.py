@@ -68,9 +68,7 @@ class Storage:
         self.cells[self.within(index)] = value
 
     def within(self, index: Any) -> Any:
-        """The validated key, an index or a slice. IndexError for an index out of range, RuntimeError for another
-        type.
-        """
+        """The validated key, an index or a slice. IndexError for an index out of range, RuntimeError for another type."""
         if isinstance(index, slice):
             return index
         if not hasattr(index, "__index__"):

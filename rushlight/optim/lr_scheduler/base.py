@@ -120,8 +120,7 @@ class LRScheduler(Suggesting):
 
 class Chainable(LRScheduler):
     """A schedule that computes the next rates from the present rates, so that several schedules can act on one
-    optimizer.
-    """
+    optimizer."""
 
     def get_lr(self) -> list[Any]:
         """The rates at `last_epoch`; only `step` calls it."""

@@ -30,8 +30,7 @@ class CelebA(VisionDataset):
     'landmarks'; for an empty list the target is None. `root`/celeba holds img_align_celeba/ and the text files with the
     lists. Nothing is downloaded; RuntimeError names missing files.
 
-    Source: Z. Liu et al., Deep Learning Face Attributes in the Wild, 2015.
-    """
+    Source: Z. Liu et al., Deep Learning Face Attributes in the Wild, 2015."""
 
     base_folder = "celeba"
 

@@ -45,8 +45,7 @@ class CIFAR10(TrainOrTest):
     `data`: all images, an array (N, 32, 32, 3) of uint8; `targets`: all labels, a list. A sample's image is a Pillow
     image if Pillow is installed, else an array. RuntimeError if files are missing or changed.
 
-    Source: A. Krizhevsky, Learning Multiple Layers of Features from Tiny Images, 2009.
-    """
+    Source: A. Krizhevsky, Learning Multiple Layers of Features from Tiny Images, 2009."""
 
     base_folder = "cifar-10-batches-py"
     url = "https://www.cs.toronto.edu/~kriz/cifar-10-python.tar.gz"

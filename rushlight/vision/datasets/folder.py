@@ -41,8 +41,7 @@ class DatasetFolder(VisionDataset):
 
     Files have one of the `extensions`, or satisfy `is_valid_file(path)`. `classes`: the sorted names of the folders;
     `samples`: pairs (path, class index). FileNotFoundError for a class without files, unless `allow_empty`, and if
-    there are no classes.
-    """
+    there are no classes."""
 
     def __init__(
         self, root: str | os.PathLike, loader: Callable[[str], Any], extensions: Sequence[str] | None = None,

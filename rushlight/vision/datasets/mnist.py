@@ -18,12 +18,10 @@ class MNIST(TrainOrTest):
     """Handwritten digits: 60,000 to train, 10,000 to test; (image 28 x 28, number).
 
     `root` holds MNIST/raw/train-images-idx3-ubyte and so on, as in torchvision, or the files themselves; plain or .gz.
-    `download=True` downloads missing files. `data`: all images (N, 28,
-    28) uint8; `targets`: all labels (N,) int64. A sample's image is a Pillow image if Pillow is
-    installed, else an array. RuntimeError if files are missing.
+    `download=True` downloads missing files. `data`: all images (N, 28, 28) uint8; `targets`: all labels (N,) int64. A
+    sample's image is a Pillow image if Pillow is installed, else an array. RuntimeError if files are missing.
 
-    Source: Y. LeCun, C. Cortes, C. Burges, The MNIST database of handwritten digits.
-    """
+    Source: Y. LeCun, C. Cortes, C. Burges, The MNIST database of handwritten digits."""
 
     mirrors = ["https://ossci-datasets.s3.amazonaws.com/mnist/", "http://yann.lecun.com/exdb/mnist/"]
     resources = [

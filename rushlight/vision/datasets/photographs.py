@@ -47,9 +47,7 @@ class SVHN(Photographs):
     `root` holds train_32x32.mat and so on; `download=True` fetches it. `data` (N, 3, 32, 32) uint8 and `labels` (N,)
     are arrays. RuntimeError if the file is missing or changed.
 
-    Source: Y. Netzer et al., Reading Digits in Natural Images with Unsupervised Feature Learning,
-    2011.
-    """
+    Source: Y. Netzer et al., Reading Digits in Natural Images with Unsupervised Feature Learning, 2011."""
 
     home = "http://ufldl.stanford.edu/housenumbers/"
     split_list = {

@@ -1,8 +1,7 @@
 """Networks for images, with torchvision's names, parameter names and initial values: resnet18() and so on.
 
 Nothing is downloaded: `weights=` reads a file in `torch.hub.get_dir()`/checkpoints; the error for a missing file names
-its address.
-"""
+its address."""
 
 # ruff: noqa: F403 - the names stand in __all__ of each part
 from rushlight.vision.models.alexnet import *

@@ -15,8 +15,7 @@ __all__ = ["IntermediateLayerGetter", "_make_divisible"]
 class IntermediateLayerGetter(nn.ModuleDict):
     """The model's children up to the last requested one, in order: x to {new name: the child's output}.
 
-    `return_layers`: {name of a child: new name}. ValueError for a name that no child has.
-    """
+    `return_layers`: {name of a child: new name}. ValueError for a name that no child has."""
 
     _version = 2
 

@@ -35,8 +35,7 @@ def narrow(m: nn.Linear) -> None:
 
 def start(m: nn.Module, linear: Callable[[nn.Linear], None] = narrow) -> None:
     """The first values of a layer: convolutions Kaiming normal with fan_out, norms 1, biases 0; weights of linear
-    layers as `linear` draws them.
-    """
+    layers as `linear` draws them."""
     if isinstance(m, nn.Conv2d):
         nn.init.kaiming_normal_(m.weight, mode="fan_out")
     elif isinstance(m, (nn.BatchNorm2d, nn.GroupNorm)):

@@ -47,8 +47,7 @@ class InvertedResidual(nn.Module):
 
 class MobileNetV2(nn.Module):
     """(N, 3, H, W) to (N, classes). Channels are multiplied by `width_mult` and rounded to multiples of
-    `round_nearest`.
-    """
+    `round_nearest`."""
 
     def __init__(
         self, num_classes: int = 1000, width_mult: float = 1.0,

@@ -137,8 +137,7 @@ def scaled(
     dilated: bool = False, **kwargs: Any,
 ) -> MobileNetV3:  # fmt: skip
     """A network with `width` times the channels. `reduced_tail`: the last three blocks have half the channels.
-    `dilated`: the last stage is dilated instead of strided.
-    """
+    `dilated`: the last stage is dilated instead of strided."""
     tail, parts = len(stages) - 3, []
     for i, s in enumerate(stages):
         first, rest = (2 if reduced_tail and i > tail else 1), (2 if reduced_tail and i >= tail else 1)

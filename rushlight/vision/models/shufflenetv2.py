@@ -34,8 +34,7 @@ def depthwise(channels: int, stride: int) -> list[nn.Module]:
 
 class InvertedResidual(nn.Module):
     """Two branches, each with half the channels. At stride 1 the first branch is the identity, at stride 2 a
-    convolution, too.
-    """
+    convolution, too."""
 
     def __init__(self, inp: int, oup: int, stride: int):
         super().__init__()

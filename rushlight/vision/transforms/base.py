@@ -48,8 +48,7 @@ class Compose:
 
 class Transform(nn.Module):
     """The base: `forward(img)`, and a repr with the settings in `shows`. Transforms are modules, so that nn.Sequential
-    can contain them.
-    """
+    can contain them."""
 
     shows: Sequence[str] = ()
 

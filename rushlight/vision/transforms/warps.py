@@ -33,8 +33,7 @@ def inverse_map(
 ) -> list[float]:
     """Six numbers (a, b, c, d, e, f): the point (x, y) comes from (a x + b y + c, d x + e y + f).
 
-    The inverse of T C R S H C^-1: shear, scale and turn about the centre C, then move.
-    """
+    The inverse of T C R S H C^-1: shear, scale and turn about the centre C, then move."""
     turn, sx, sy = radians(angle), radians(shear[0]), radians(shear[1])
     (cx, cy), (tx, ty) = center, translate
     a, b = cos(turn - sy) / cos(sy), -cos(turn - sy) * tan(sx) / cos(sy) - sin(turn)

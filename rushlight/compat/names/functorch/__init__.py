@@ -2,8 +2,7 @@
 new name.
 
 `make_functional` and so on return a module as a function and its tensors; `torch.func.functional_call` is the newer
-function.
-"""
+function."""
 
 from __future__ import annotations
 
@@ -54,8 +53,7 @@ vmap = renamed("vmap", "vmap", func.vmap)
 class FunctionalModuleWithBuffers(Module):
     """A module as a function: `f(params, buffers, *args)`, with other tensors for its parameters and buffers.
 
-    forward writes buffers in place, to the given tensors. The function holds no tensors, but has modes: `f.eval()`.
-    """
+    forward writes buffers in place, to the given tensors. The function holds no tensors, but has modes: `f.eval()`."""
 
     def __init__(self, model: Module, params: Names, buffers: Names):
         super().__init__()
@@ -95,8 +93,7 @@ def taken(model: Module, kind: str) -> tuple[tuple[Tensor, ...], Names]:
 
 def parameters_of(model: Module, disable_autograd_tracking: bool) -> tuple[tuple[Tensor, ...], Names]:
     """Remove the parameters from a module: (parameters, names). With `disable_autograd_tracking` the parameters do not
-    require gradients.
-    """
+    require gradients."""
     params, names = taken(model, "_parameters")
     if disable_autograd_tracking:
         for p in params:
