@@ -30,7 +30,7 @@ class tensortype(type):
     dtype: dtypes.dtype
 
     def __call__(cls, *args: Any, size: Any = None, data: Any = None, device: Any = None) -> Tensor:
-        """Tensor(2, 3), Tensor(size): an uninitialised tensor of that size. Tensor([1, 2]): a tensor of these numbers."""
+        """Tensor(2, 3), Tensor(size): an uninitialised tensor of that size. Tensor([1, 2]): a tensor of the numbers."""
         if size is not None or len(args) != 1 and data is None:
             return empty(*((size,) if size is not None else args or (0,)), dtype=cls.dtype, device=device)
         return cls.alone(args[0] if args else data, device)

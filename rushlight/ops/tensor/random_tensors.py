@@ -141,7 +141,7 @@ def randperm(
 
 
 def like(name: str, create: Callable, fill: Callable, given: str = "") -> Callable:
-    """A function that draws like `create`, with the shape of its input. `given`: further arguments for the docstring."""
+    """A function that draws like `create`, with the shape of its input. `given`: more arguments for the docstring."""
 
     def draw(
         input: Tensor, *args: Any, dtype: Dtype | None = None, memory_format: Any = preserve_format, **options: Any

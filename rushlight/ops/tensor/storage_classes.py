@@ -68,7 +68,7 @@ class Storage:
         self.cells[self.within(index)] = value
 
     def within(self, index: Any) -> Any:
-        """The validated key, an index or a slice. IndexError for an index out of range, RuntimeError for another type."""
+        """The checked key, an index or a slice. IndexError for an index out of range, RuntimeError for other types."""
         if isinstance(index, slice):
             return index
         if not hasattr(index, "__index__"):
