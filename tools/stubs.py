@@ -412,22 +412,21 @@ def namespace(space: str) -> str:
 
 
 def layers() -> str:
-    """The stub of nn: classes that get their methods from a function's signature are spelled out."""
+    """The stub of nn: classes that get methods from another signature are spelled out."""
     public = {name: value for name, value in sorted(vars(nn).items()) if not name.startswith("_")}
     return stub([line for name, value in public.items() for line in layer(name, value) or entry(name, value)])
 
 
 def layer(name: str, value: Any) -> list[str]:
-    """The stub of a class derived from Layer, or the import of a module of nn; nothing for other values."""
+    """The stub of a layer or lazy layer, or the import of a module of nn; nothing for other values."""
     if isinstance(value, types.ModuleType):
         home, _, own = value.__name__.rpartition(".")
         return [f"from {home} import {own} as {name}"]
-    if not (inspect.isclass(value) and issubclass(value, Layer)):
+    if not (inspect.isclass(value) and issubclass(value, (Layer, nn.lazy.LazyModuleMixin))):
         return []
-    base = value.__base__
-    imports.add(f"from {base.__module__} import {base.__name__} as _{base.__name__}")
+    imports.update(f"from {base.__module__} import {base.__name__} as _{base.__name__}" for base in value.__bases__)
     methods = "".join(method(m, getattr(value, m)) for m in ("__init__", "forward"))
-    return [f"class {name}(_{base.__name__}):{methods}"]
+    return [f"class {name}({', '.join('_' + base.__name__ for base in value.__bases__)}):{methods}"]
 
 
 def method(name: str, function: Callable) -> str:

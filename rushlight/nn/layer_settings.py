@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -81,7 +81,7 @@ def settings_of(parameters: dict[str, inspect.Parameter]) -> list[str]:
 
 METHODS = """\
 def __methods__(__class__, F):
-    def __init__(self{parameters}):
+    def __init__{header}:
         super().__init__({kept})
 
     def forward(self, {inputs}):
@@ -94,34 +94,45 @@ def __methods__(__class__, F):
 def methods(
     cls: type[Layer], parameters: dict[str, inspect.Parameter], names: list[str], unless: dict[str, str]
 ) -> tuple[Callable, Callable]:
-    """`__init__` and `forward` of the class, from the function's parameters and the names of the settings.
-
-    They have the globals of the function, in which its annotations can be evaluated.
-    """
+    """`__init__` and `forward` of the class, from the function's parameters and the names of the settings."""
     function: Any = cls._function
     inputs = list(parameters)[: min(map(list(parameters).index, names), default=1)]
+    settings = [parameters[name] for name in names]
     text = METHODS.format(
-        parameters="".join(f", {without_type(parameters[name])}" for name in names),
+        header=header(settings),
         kept=", ".join(f"{name}={kept(name, unless.get(name))}" for name in names),
         inputs=", ".join(inputs),
         name=function.__name__,
         arguments=", ".join([*inputs, *passed(parameters, len(inputs), {*names, "training"} - {*cls._not_kept})]),
     )
-    scope = inspect.unwrap(function).__globals__
+    # in the globals of the function its annotations can be evaluated
+    init, forward = written(cls, text, inspect.unwrap(function).__globals__, F)
+    init.__annotations__ = types_of(settings)
+    forward.__annotations__ = types_of(parameters[name] for name in inputs)
+    forward.__annotations__["return"] = inspect.signature(function).return_annotation
+    forward.function = function
+    return init, forward
+
+
+def written(cls: type, text: str, scope: dict[str, Any], *values: Any) -> Any:
+    """The methods in a text that defines `__methods__(__class__, *values)`, as if they stood in the class."""
     write = define(text, "__methods__", scope, f"methods of {cls.__name__}")
-    made = write(cls, F)
-    for method, given in zip(made, (names, inputs)):
+    made = write(cls, *values)
+    for method in made:
         method.__module__, method.__qualname__ = cls.__module__, f"{cls.__qualname__}.{method.__name__}"
-        method.__annotations__ = {name: parameters[name].annotation for name in given}
         method.written_by = write  # its code keeps the text for inspect.getsource
-    made[1].__annotations__["return"] = inspect.signature(function).return_annotation
-    made[1].function = function
     return made
 
 
-def without_type(parameter: inspect.Parameter) -> str:
-    """The parameter as a header lists it: its name and default."""
-    return str(parameter.replace(annotation=parameter.empty))
+def header(parameters: Iterable[inspect.Parameter]) -> str:
+    """(self, ...): names and defaults, without types."""
+    this = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return str(inspect.Signature([this, *(p.replace(annotation=p.empty) for p in parameters)]))
+
+
+def types_of(parameters: Iterable[inspect.Parameter]) -> dict[str, Any]:
+    """The annotations of a method with these parameters."""
+    return {p.name: p.annotation for p in parameters}
 
 
 def kept(name: str, other: str | None) -> str:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from rushlight.base.errors import not_implemented_error, runtime_error
 from rushlight.core.mode import no_grad
-from rushlight.core.tensor import Tensor, from_array
+from rushlight.core.tensor import Tensor
 from rushlight.nn.conv import Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d, _ConvNd, check
 from rushlight.nn.hooks import CALLED
+from rushlight.nn.layer_settings import header, types_of, written
 from rushlight.nn.linear import Linear
 from rushlight.nn.normalization import (
     BatchNorm1d,
@@ -67,17 +67,26 @@ def infer_parameters(module: Any, args: tuple, kwargs: dict) -> None:
 
 
 class _LazyLayer(LazyModuleMixin):
-    """A lazy layer with a weight and a bias. Its setting `_size_name` is 0 until the first call sets it."""
+    """A lazy layer: class LazyConv2d(_LazyConv, Conv2d, becomes=Conv2d). Its first setting, the size, is 0 until the
+    first call sets it; the constructor takes the other settings."""
 
     _size_name: str
+    _settings_of: type | None = None  # the class whose constructor has the settings; default: the class to become
     weight: Any
     bias: Any
 
-    def _add_uninitialized(self, weight: bool, bias: bool, dtype: Any, device: Any) -> None:
-        """Set weight and bias to parameters without a shape, or to None."""
-        self.weight, self.bias = (
-            UninitializedParameter(dtype=dtype, device=device) if wanted else None for wanted in (weight, bias)
-        )
+    def __init_subclass__(cls, becomes: type | None = None, **more: Any):
+        super().__init_subclass__(**more)
+        if becomes is not None:
+            cls.cls_to_become = becomes
+            cls.__init__ = without_size(cls, cls._settings_of or becomes)  # type: ignore[method-assign]
+
+    def __init__(self, *args: Any, **kwargs: Any):
+        super().__init__(0, *args, **kwargs)
+        for tensors, kind in ((self._parameters, UninitializedParameter), (self._buffers, UninitializedBuffer)):
+            for name, t in tensors.items():
+                if t is not None and t.ndim:  # a count of batches has no dimensions
+                    tensors[name] = kind(dtype=t.dtype, device=t.device)
 
     def reset_parameters(self) -> None:
         """Set the initial values of the parameters, once their shapes are known."""
@@ -85,10 +94,28 @@ class _LazyLayer(LazyModuleMixin):
             super().reset_parameters()  # type: ignore[misc]  # of the other base class
 
 
+CONSTRUCTOR = """\
+def __methods__(__class__):
+    def __init__{header}:
+        super().__init__({settings})
+
+    return (__init__,)
+"""
+
+
+def without_size(cls: type, home: Any) -> Callable:
+    """The constructor of a lazy layer: its parameters are those of `home` after the first."""
+    _, _, *settings = inspect.signature(home.__init__).parameters.values()
+    passed = ", ".join(f"{p.name}={p.name}" if p.kind is p.KEYWORD_ONLY else p.name for p in settings)
+    (init,) = written(cls, CONSTRUCTOR.format(header=header(settings), settings=passed), globals())
+    init.__annotations__ = types_of(settings)
+    return init
+
+
 # -- linear ----------------------------------------------------------------------------------------
 
 
-class LazyLinear(_LazyLayer, Linear):
+class LazyLinear(_LazyLayer, Linear, becomes=Linear):
     """A Linear whose `in_features` is the size of the last dimension of the first input.
 
     >>> m = rushlight.nn.LazyLinear(3)
@@ -98,12 +125,7 @@ class LazyLinear(_LazyLayer, Linear):
     Linear(in_features=2, out_features=3, bias=True)
     """
 
-    cls_to_become, _size_name = Linear, "in_features"
-
-    def __init__(self, out_features: int, bias: bool = True, device: Any = None, dtype: Any = None):
-        super().__init__(0, 0, False, device, dtype)
-        self.out_features = out_features
-        self._add_uninitialized(True, bias, dtype, device)
+    _size_name = "in_features"
 
     def initialize_parameters(self, input: Tensor) -> None:
         """Weight (out_features, last dimension of the input) and bias, with initial values."""
@@ -125,12 +147,6 @@ class _LazyConv(_LazyLayer, _ConvNd):
     """The base of the lazy convolutions: `in_channels` is the number of channels of the first input."""
 
     _size_name = "in_channels"
-
-    def _finish(self, out_channels: int, bias: bool, device: Any, dtype: Any) -> None:
-        """The end of a constructor, which makes `_ConvNd` with 0 channels."""
-        check(self.groups, out_channels, self.groups, self.padding_mode)
-        self.out_channels = out_channels
-        self._add_uninitialized(True, bias, dtype, device)
 
     def initialize_parameters(self, input: Tensor, *args: Any, **kwargs: Any) -> None:
         """Weight and bias for the channels of the input. RuntimeError or ValueError for an unsuitable input."""
@@ -155,50 +171,7 @@ class _LazyConv(_LazyLayer, _ConvNd):
         return input._array.shape[-n - 1]
 
 
-class _LazyConvNd(_LazyConv):
-    """The constructor of the lazy convolutions."""
-
-    def __init__(
-        self,
-        out_channels: int,
-        kernel_size: Any,
-        stride: Any = 1,
-        padding: Any = 0,
-        dilation: Any = 1,
-        groups: int = 1,
-        bias: bool = True,
-        padding_mode: str = "zeros",
-        device: Any = None,
-        dtype: Any = None,
-    ):
-        super().__init__(0, 0, kernel_size, stride, padding, dilation, groups, False, padding_mode, device, dtype)
-        self._finish(out_channels, bias, device, dtype)
-
-
-class _LazyConvTransposeNd(_LazyConv):
-    """The constructor of the lazy transposed convolutions."""
-
-    def __init__(
-        self,
-        out_channels: int,
-        kernel_size: Any,
-        stride: Any = 1,
-        padding: Any = 0,
-        output_padding: Any = 0,
-        groups: int = 1,
-        bias: bool = True,
-        dilation: Any = 1,
-        padding_mode: str = "zeros",
-        device: Any = None,
-        dtype: Any = None,
-    ):
-        super().__init__(
-            0, 0, kernel_size, stride, padding, output_padding, groups, False, dilation, padding_mode, device, dtype
-        )
-        self._finish(out_channels, bias, device, dtype)
-
-
-class LazyConv1d(_LazyConvNd, Conv1d):
+class LazyConv1d(_LazyConv, Conv1d, becomes=Conv1d):
     """A Conv1d whose `in_channels` comes from the first input.
 
     >>> m = rushlight.nn.LazyConv1d(4, kernel_size=3)
@@ -206,10 +179,8 @@ class LazyConv1d(_LazyConvNd, Conv1d):
     (torch.Size([1, 4, 3]), 2)
     """
 
-    cls_to_become = Conv1d
 
-
-class LazyConv2d(_LazyConvNd, Conv2d):
+class LazyConv2d(_LazyConv, Conv2d, becomes=Conv2d):
     """A Conv2d whose `in_channels` comes from the first input.
 
     >>> m = rushlight.nn.LazyConv2d(4, kernel_size=3)
@@ -219,10 +190,8 @@ class LazyConv2d(_LazyConvNd, Conv2d):
     2
     """
 
-    cls_to_become = Conv2d
 
-
-class LazyConv3d(_LazyConvNd, Conv3d):
+class LazyConv3d(_LazyConv, Conv3d, becomes=Conv3d):
     """A Conv3d whose `in_channels` comes from the first input.
 
     >>> m = rushlight.nn.LazyConv3d(4, kernel_size=3)
@@ -230,10 +199,8 @@ class LazyConv3d(_LazyConvNd, Conv3d):
     (torch.Size([1, 4, 3, 3, 3]), 2)
     """
 
-    cls_to_become = Conv3d
 
-
-class LazyConvTranspose1d(_LazyConvTransposeNd, ConvTranspose1d):
+class LazyConvTranspose1d(_LazyConv, ConvTranspose1d, becomes=ConvTranspose1d):
     """A ConvTranspose1d whose `in_channels` comes from the first input.
 
     >>> m = rushlight.nn.LazyConvTranspose1d(4, kernel_size=3)
@@ -241,10 +208,8 @@ class LazyConvTranspose1d(_LazyConvTransposeNd, ConvTranspose1d):
     (torch.Size([1, 4, 7]), 2)
     """
 
-    cls_to_become = ConvTranspose1d
 
-
-class LazyConvTranspose2d(_LazyConvTransposeNd, ConvTranspose2d):
+class LazyConvTranspose2d(_LazyConv, ConvTranspose2d, becomes=ConvTranspose2d):
     """A ConvTranspose2d whose `in_channels` comes from the first input.
 
     >>> m = rushlight.nn.LazyConvTranspose2d(4, kernel_size=3)
@@ -252,18 +217,14 @@ class LazyConvTranspose2d(_LazyConvTransposeNd, ConvTranspose2d):
     (torch.Size([1, 4, 7, 7]), 2)
     """
 
-    cls_to_become = ConvTranspose2d
 
-
-class LazyConvTranspose3d(_LazyConvTransposeNd, ConvTranspose3d):
+class LazyConvTranspose3d(_LazyConv, ConvTranspose3d, becomes=ConvTranspose3d):
     """A ConvTranspose3d whose `in_channels` comes from the first input.
 
     >>> m = rushlight.nn.LazyConvTranspose3d(4, kernel_size=3)
     >>> m(rushlight.ones(1, 2, 5, 5, 5)).shape, m.in_channels
     (torch.Size([1, 4, 7, 7, 7]), 2)
     """
-
-    cls_to_become = ConvTranspose3d
 
 
 # -- normalization ---------------------------------------------------------------------------------
@@ -272,26 +233,7 @@ class LazyConvTranspose3d(_LazyConvTransposeNd, ConvTranspose3d):
 class _LazyNorm(_LazyLayer, _NormBase):
     """The base of the lazy norms: `num_features` is the size of dimension 1 of the first input."""
 
-    _size_name = "num_features"
-
-    def __init__(
-        self,
-        eps: float = 1e-5,
-        momentum: float | None = 0.1,
-        affine: bool = True,
-        track_running_stats: bool = True,
-        device: Any = None,
-        dtype: Any = None,
-        *,
-        bias: bool = True,
-    ):
-        super().__init__(0, eps, momentum, False, False, device, dtype)
-        self.affine, self.track_running_stats = affine, track_running_stats
-        self._add_uninitialized(affine, affine and bias, dtype, device)
-        if track_running_stats:
-            self.running_mean = UninitializedBuffer(dtype=dtype, device=device)
-            self.running_var = UninitializedBuffer(dtype=dtype, device=device)
-            self.num_batches_tracked = from_array(np.zeros((), np.int64))
+    _size_name, _settings_of = "num_features", _NormBase
 
     def initialize_parameters(self, input: Tensor) -> None:
         """Weight, bias and statistics for the channels of the input."""
@@ -303,7 +245,7 @@ class _LazyNorm(_LazyLayer, _NormBase):
             self.reset_parameters()
 
 
-class LazyBatchNorm1d(_LazyNorm, BatchNorm1d):
+class LazyBatchNorm1d(_LazyNorm, BatchNorm1d, becomes=BatchNorm1d):
     """A BatchNorm1d whose `num_features` comes from the first input.
 
     >>> m = rushlight.nn.LazyBatchNorm1d()
@@ -313,10 +255,8 @@ class LazyBatchNorm1d(_LazyNorm, BatchNorm1d):
     BatchNorm1d(3, eps=1e-05, momentum=0.1, affine=True, bias=True, track_running_stats=True)
     """
 
-    cls_to_become = BatchNorm1d
 
-
-class LazyBatchNorm2d(_LazyNorm, BatchNorm2d):
+class LazyBatchNorm2d(_LazyNorm, BatchNorm2d, becomes=BatchNorm2d):
     """A BatchNorm2d whose `num_features` comes from the first input.
 
     >>> m = rushlight.nn.LazyBatchNorm2d()
@@ -325,10 +265,8 @@ class LazyBatchNorm2d(_LazyNorm, BatchNorm2d):
     3
     """
 
-    cls_to_become = BatchNorm2d
 
-
-class LazyBatchNorm3d(_LazyNorm, BatchNorm3d):
+class LazyBatchNorm3d(_LazyNorm, BatchNorm3d, becomes=BatchNorm3d):
     """A BatchNorm3d whose `num_features` comes from the first input.
 
     >>> m = rushlight.nn.LazyBatchNorm3d()
@@ -337,10 +275,8 @@ class LazyBatchNorm3d(_LazyNorm, BatchNorm3d):
     3
     """
 
-    cls_to_become = BatchNorm3d
 
-
-class LazyInstanceNorm1d(_LazyNorm, InstanceNorm1d):
+class LazyInstanceNorm1d(_LazyNorm, InstanceNorm1d, becomes=InstanceNorm1d):
     """An InstanceNorm1d whose `num_features` comes from the first input. Weight, bias and statistics are on by default.
 
     >>> m = rushlight.nn.LazyInstanceNorm1d()
@@ -349,10 +285,8 @@ class LazyInstanceNorm1d(_LazyNorm, InstanceNorm1d):
     (3, torch.Size([3]))
     """
 
-    cls_to_become = InstanceNorm1d
 
-
-class LazyInstanceNorm2d(_LazyNorm, InstanceNorm2d):
+class LazyInstanceNorm2d(_LazyNorm, InstanceNorm2d, becomes=InstanceNorm2d):
     """An InstanceNorm2d whose `num_features` comes from the first input. Weight, bias and statistics are on by default.
 
     >>> m = rushlight.nn.LazyInstanceNorm2d()
@@ -361,10 +295,8 @@ class LazyInstanceNorm2d(_LazyNorm, InstanceNorm2d):
     (3, torch.Size([3]))
     """
 
-    cls_to_become = InstanceNorm2d
 
-
-class LazyInstanceNorm3d(_LazyNorm, InstanceNorm3d):
+class LazyInstanceNorm3d(_LazyNorm, InstanceNorm3d, becomes=InstanceNorm3d):
     """An InstanceNorm3d whose `num_features` comes from the first input. Weight, bias and statistics are on by default.
 
     >>> m = rushlight.nn.LazyInstanceNorm3d()
@@ -372,5 +304,3 @@ class LazyInstanceNorm3d(_LazyNorm, InstanceNorm3d):
     >>> m.num_features, m.weight.shape
     (3, torch.Size([3]))
     """
-
-    cls_to_become = InstanceNorm3d
