@@ -234,36 +234,39 @@ class TransformerDecoder(Module):
 class _Layer(Module):
     """Attentions and a small network, each added to its input, with a norm after or, if `norm_first`, before it."""
 
-    def _add(
+    _attentions: tuple[str, ...] = ("self_attn",)
+
+    def __init__(
         self,
-        attentions: tuple[str, ...],
         d_model: int,
         nhead: int,
-        dim_feedforward: int,
-        dropout: float,
-        activation: Activation,
-        eps: float,
-        batch_first: bool,
-        norm_first: bool,
-        bias: bool,
-        made: dict,
-    ) -> None:
-        for name in attentions:
-            setattr(
-                self,
-                name,
-                MultiheadAttention(d_model, nhead, dropout=dropout, bias=bias, batch_first=batch_first, **made),
-            )
+        dim_feedforward: int = 2048,
+        dropout: float = 0.1,
+        activation: Activation = F.relu,
+        layer_norm_eps: float = 1e-5,
+        batch_first: bool = False,
+        norm_first: bool = False,
+        bias: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+    ):
+        super().__init__()
+        made = {"device": device, "dtype": dtype}
+        for name in self._attentions:
+            attention = MultiheadAttention(d_model, nhead, dropout, bias, batch_first=batch_first, **made)
+            setattr(self, name, attention)
         self.linear1 = Linear(d_model, dim_feedforward, bias=bias, **made)
         self.dropout = Dropout(dropout)
         self.linear2 = Linear(dim_feedforward, d_model, bias=bias, **made)
         self.norm_first = norm_first
-        blocks = range(1, len(attentions) + 2)
+        blocks = range(1, len(self._attentions) + 2)
         for i in blocks:
-            setattr(self, f"norm{i}", LayerNorm(d_model, eps=eps, bias=bias, **made))
+            setattr(self, f"norm{i}", LayerNorm(d_model, eps=layer_norm_eps, bias=bias, **made))
         for i in blocks:
             setattr(self, f"dropout{i}", Dropout(dropout))
         self.activation = activation_of(activation)
+        if len(blocks) == 2:  # torch's encoder layers have this attribute
+            self.activation_relu_or_gelu = relu_or_gelu(self.activation)
 
     def __setstate__(self, state: dict) -> None:
         super().__setstate__(
@@ -291,39 +294,6 @@ class TransformerEncoderLayer(_Layer):
     torch.Size([3, 5, 8])
     """
 
-    def __init__(
-        self,
-        d_model: int,
-        nhead: int,
-        dim_feedforward: int = 2048,
-        dropout: float = 0.1,
-        activation: Activation = F.relu,
-        layer_norm_eps: float = 1e-5,
-        batch_first: bool = False,
-        norm_first: bool = False,
-        bias: bool = True,
-        device: Any = None,
-        dtype: Any = None,
-    ):
-        super().__init__()
-        self._add(
-            ("self_attn",),
-            d_model,
-            nhead,
-            dim_feedforward,
-            dropout,
-            activation,
-            layer_norm_eps,
-            batch_first,
-            norm_first,
-            bias,
-            {"device": device, "dtype": dtype},
-        )
-        relu, gelu = (
-            self.activation is f or isinstance(self.activation, m) for f, m in ((F.relu, ReLU), (F.gelu, GELU))
-        )
-        self.activation_relu_or_gelu = 1 if relu else 2 if gelu else 0
-
     def forward(
         self, src: Tensor, src_mask: Mask = None, src_key_padding_mask: Mask = None, is_causal: bool = False
     ) -> Tensor:
@@ -343,34 +313,7 @@ class TransformerDecoderLayer(_Layer):
     torch.Size([3, 4, 8])
     """
 
-    def __init__(
-        self,
-        d_model: int,
-        nhead: int,
-        dim_feedforward: int = 2048,
-        dropout: float = 0.1,
-        activation: Activation = F.relu,
-        layer_norm_eps: float = 1e-5,
-        batch_first: bool = False,
-        norm_first: bool = False,
-        bias: bool = True,
-        device: Any = None,
-        dtype: Any = None,
-    ):
-        super().__init__()
-        self._add(
-            ("self_attn", "multihead_attn"),
-            d_model,
-            nhead,
-            dim_feedforward,
-            dropout,
-            activation,
-            layer_norm_eps,
-            batch_first,
-            norm_first,
-            bias,
-            {"device": device, "dtype": dtype},
-        )
+    _attentions = ("self_attn", "multihead_attn")
 
     def forward(
         self,
@@ -410,6 +353,12 @@ def activation_of(activation: Activation) -> Callable[[Tensor], Tensor]:
     if activation not in ("relu", "gelu"):
         raise runtime_error(f"activation should be relu/gelu, not {activation}")
     return F.relu if activation == "relu" else F.gelu
+
+
+def relu_or_gelu(activation: Any) -> int:
+    """torch's number of an activation: 1 for relu, 2 for gelu, 0 for others."""
+    kinds = (F.relu, ReLU), (F.gelu, GELU)
+    return next((n for n, (f, m) in enumerate(kinds, 1) if activation is f or isinstance(activation, m)), 0)
 
 
 # users' layers import them under these names
