@@ -141,20 +141,9 @@ class _Plain(_ConvNd):
         dtype: Any = None,
     ):
         super().__init__(
-            in_channels,
-            out_channels,
-            kernel_size,
-            stride,
-            padding,
-            dilation,
-            False,
-            0,
-            groups,
-            bias,
-            padding_mode,
-            device,
-            dtype,
-        )
+            in_channels, out_channels, kernel_size, stride, padding, dilation, False, 0, groups, bias, padding_mode,
+            device, dtype,
+        )  # fmt: skip
 
 
 class Conv1d(_Plain):
@@ -218,20 +207,9 @@ class _ConvTransposeNd(_ConvNd):
         if padding_mode != "zeros":
             raise value_error(f'Only "zeros" padding mode is supported for {type(self).__name__}')
         super().__init__(
-            in_channels,
-            out_channels,
-            kernel_size,
-            stride,
-            padding,
-            dilation,
-            True,
-            output_padding,
-            groups,
-            bias,
-            padding_mode,
-            device,
-            dtype,
-        )
+            in_channels, out_channels, kernel_size, stride, padding, dilation, True, output_padding, groups, bias,
+            padding_mode, device, dtype,
+        )  # fmt: skip
 
     def forward(self, input: Tensor, output_size: Any = None) -> Tensor:
         extra = self.output_padding if output_size is None else self._output_padding(input, list(output_size))

@@ -225,31 +225,19 @@ class LinearCrossEntropyLoss(_WeightedLoss):
         if not 0 <= label_smoothing <= 1:
             raise runtime_error(f"expected label_smoothing to be in range [0, 1], got {label_smoothing}")
         super().__init__(
-            weight,
-            None,
-            None,
-            reduction,
-            num_classes=num_classes,
-            out_features=tuple(out_features),
-            ignore_index=ignore_index,
-            label_smoothing=label_smoothing,
-            options=options,
-        )
+            weight, None, None, reduction, num_classes=num_classes, out_features=tuple(out_features),
+            ignore_index=ignore_index, label_smoothing=label_smoothing, options=options,
+        )  # fmt: skip
         self.linear = Linear(in_features, num_classes * prod(out_features), bias, device, dtype)
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         shape = (self.num_classes, *self.out_features)
         weight, bias = self.linear.weight, self.linear.bias
         return F.linear_cross_entropy(
-            input,
-            reshape(weight, (*shape, -1)),
-            target,
-            linear_bias=None if bias is None else reshape(bias, shape),
-            weight=self.weight,
-            reduction=self.reduction,
-            ignore_index=self.ignore_index,
+            input, reshape(weight, (*shape, -1)), target, linear_bias=None if bias is None else reshape(bias, shape),
+            weight=self.weight, reduction=self.reduction, ignore_index=self.ignore_index,
             label_smoothing=self.label_smoothing,
-        )
+        )  # fmt: skip
 
     def extra_repr(self) -> str:
         linear = self.linear
@@ -390,14 +378,9 @@ class TripletMarginWithDistanceLoss(_Loss):
 
     def forward(self, anchor: Tensor, positive: Tensor, negative: Tensor) -> Tensor:
         return F.triplet_margin_with_distance_loss(
-            anchor,
-            positive,
-            negative,
-            distance_function=self.distance_function,
-            margin=self.margin,
-            swap=self.swap,
+            anchor, positive, negative, distance_function=self.distance_function, margin=self.margin, swap=self.swap,
             reduction=self.reduction,
-        )
+        )  # fmt: skip
 
 
 class CTCLoss(_Loss, function=F.ctc_loss, settings="blank reduction zero_infinity"):

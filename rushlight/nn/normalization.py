@@ -315,15 +315,9 @@ class _InstanceNorm(_NormBase):
                 "in num_features, which is not used because affine=False"
             )
         out = F.instance_norm(
-            x,
-            self.running_mean,
-            self.running_var,
-            self.weight,
-            self.bias,
-            self.training or not self.track_running_stats,
-            0.0 if self.momentum is None else self.momentum,
-            self.eps,
-        )
+            x, self.running_mean, self.running_var, self.weight, self.bias,
+            self.training or not self.track_running_stats, self.momentum or 0.0, self.eps,
+        )  # fmt: skip
         return out.squeeze(0) if alone else out
 
 

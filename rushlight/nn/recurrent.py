@@ -306,18 +306,9 @@ class RNN(RNNBase):
         if nonlinearity not in ("tanh", "relu"):
             raise value_error(f"Unknown nonlinearity '{nonlinearity}'. Select from 'tanh' or 'relu'.")
         super().__init__(
-            "RNN_" + nonlinearity.upper(),
-            input_size,
-            hidden_size,
-            num_layers,
-            bias,
-            batch_first,
-            dropout,
-            bidirectional,
-            device=device,
-            dtype=dtype,
-            **more,
-        )
+            "RNN_" + nonlinearity.upper(), input_size, hidden_size, num_layers, bias, batch_first, dropout,
+            bidirectional, device=device, dtype=dtype, **more,
+        )  # fmt: skip
         self.nonlinearity = nonlinearity
 
 
@@ -346,18 +337,9 @@ class LSTM(RNNBase):
         dtype: Any = None,
     ):
         super().__init__(
-            "LSTM",
-            input_size,
-            hidden_size,
-            num_layers,
-            bias,
-            batch_first,
-            dropout,
-            bidirectional,
-            proj_size,
-            device,
+            "LSTM", input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, proj_size, device,
             dtype,
-        )
+        )  # fmt: skip
 
     def _state_shapes(self, batch: int) -> list[tuple[int, int, int]]:
         n = self.num_layers * (1 + self.bidirectional)
@@ -399,18 +381,9 @@ class GRU(RNNBase):
     ):
         refuse_projection(more)
         super().__init__(
-            "GRU",
-            input_size,
-            hidden_size,
-            num_layers,
-            bias,
-            batch_first,
-            dropout,
-            bidirectional,
-            device=device,
-            dtype=dtype,
-            **more,
-        )
+            "GRU", input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, device=device,
+            dtype=dtype, **more,
+        )  # fmt: skip
 
 
 # -- cells -----------------------------------------------------------------------------------------

@@ -34,18 +34,9 @@ def embedding_bag(
             [0., 1.]])
     """
     out = F.embedding_bag(
-        indices,
-        weight,
-        offsets,
-        None,
-        2,
-        scale_grad_by_freq,
-        MODES[mode],
-        sparse,
-        per_sample_weights,
-        include_last_offset,
-        padding_idx,
-    )
+        indices, weight, offsets, None, 2, scale_grad_by_freq, MODES[mode], sparse, per_sample_weights,
+        include_last_offset, padding_idx,
+    )  # fmt: skip
     flat, sizes = bags(indices, offsets, include_last_offset)
     bag = np.repeat(np.arange(len(sizes)), as_intp(sizes))
     kept = np.ones(len(flat), bool) if padding_idx is None else flat != padding_row(padding_idx, weight)
@@ -233,15 +224,9 @@ def recurrent_function(name: str, mode: str, states: int) -> Callable:
         weights = [grouped(params[i : i + step], has_biases) for i in range(0, len(params), step)]
         first = bool(rest and rest[0])
         out, last = recurrent.layers(
-            mode,
-            input,
-            recurrent.per_direction(input, given),
-            weights,
-            sizes,
-            bidirectional,
-            dropout if train else 0.0,
-            first,
-        )
+            mode, input, recurrent.per_direction(input, given), weights, sizes, bidirectional,
+            dropout if train else 0.0, first,
+        )  # fmt: skip
         return (out, *last)
 
     call.__name__ = call.__qualname__ = name

@@ -150,14 +150,9 @@ def triplet_margin_loss(
     tensor(1.5000)
     """
     return triplet_margin_with_distance_loss(
-        anchor,
-        positive,
-        negative,
-        distance_function=lambda x, y: pairwise_distance(x, y, p, eps),
-        margin=margin,
-        swap=swap,
-        reduction=reduction_of(size_average, reduce, reduction),
-    )
+        anchor, positive, negative, distance_function=lambda x, y: pairwise_distance(x, y, p, eps), margin=margin,
+        swap=swap, reduction=reduction_of(size_average, reduce, reduction),
+    )  # fmt: skip
 
 
 def triplet_margin_with_distance_loss(
