@@ -121,7 +121,7 @@ def download(notebook: NotebookNode) -> str:
     for cell in copy.cells:
         if cell.cell_type == "markdown":
             linked = re.sub(r"\((\d\d_\w+)\.md\)", r"(\1.ipynb)", cell.source)
-            cell.source = re.sub(r"\[([^\]]+)\]\([\w./]+\.md\)", r"\1", linked)
+            cell.source = re.sub(r"\[([^\]]+)\]\([\w./-]+\.md\)", r"\1", linked)
     return nbformat.writes(copy)
 
 
