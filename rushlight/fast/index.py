@@ -21,6 +21,7 @@ ON_AT_START = budget.allowed  # RUSHLIGHT_FAST=0: the core looks up no ways
 # -- elements of an array --------------------------------------------------------------------------
 
 ROW_ELEMENTS = 1 << 13  # layer norm of 8,192: NumPy 60 us, the loop 15 us
+SOFTMAX_BACK_ELEMENTS = 1 << 11  # up to here NumPy takes 6 us for the rule, the loop 8
 ELEMENTWISE_ELEMENTS = 1 << 15  # gelu of 32,768: NumPy 270 us, the loop 50 us
 FEW_PASSES = 4  # least NumPy passes for which loops over small arrays are worthwhile
 UFUNC_ELEMENTS = 1 << 18  # elements of a single NumPy function from which waking all cores pays
@@ -149,9 +150,9 @@ class Way(NamedTuple):
     dtypes: str = ""
 
 
-def rows(passes: int = 12) -> Way:
+def rows(passes: int = 12, small: float = 0) -> Way:
     """Loops over rows or channels of float32, each element read and written once."""
-    return Way("rushlight.fast.softmax_norm", ROW_ELEMENTS, passes, small=0)
+    return Way("rushlight.fast.softmax_norm", ROW_ELEMENTS, passes, small)
 
 
 def slow(passes: int) -> Way:
@@ -182,7 +183,9 @@ UFUNC = Way("rushlight.fast.backward_chains", UFUNC_ELEMENTS)
 
 WAYS: dict[tuple[str, str], Way] = {
     # op, derivative by
-    **{(name, of): rows() for name in ("softmax", "log_softmax", "logsumexp", "var_core") for of in ("", "x")},
+    **{(name, of): rows() for name in ("logsumexp", "var_core") for of in ("", "x")},
+    **{(name, ""): rows() for name in ("softmax", "log_softmax")},
+    **{(name, "x"): rows(small=SOFTMAX_BACK_ELEMENTS) for name in ("softmax", "log_softmax")},
     # "x weight bias": one way computes the gradients of the three inputs
     **{("layer_norm", of): rows(20) for of in ("", "x weight bias", "weight")},
     **{("batch_norm", of): rows(40) for of in ("", "x weight bias", "weight", "bias")},

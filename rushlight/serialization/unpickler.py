@@ -124,6 +124,22 @@ def _refuse(code: int, reader: Any) -> None:
     raise refusal(f"the file uses the pickle instruction {name}, which is not needed for weights")
 
 
+@functools.cache
+def known_globals() -> dict[tuple[str, str], Any]:
+    """{(module, name): object} that a file of weights may name, without what the user has allowed. Read only."""
+    return allowed_globals() | REBUILDERS
+
+
+@functools.cache
+def known_callables() -> frozenset[int]:
+    return callables_of(known_globals())
+
+
+def callables_of(allowed: dict[tuple[str, str], Any]) -> frozenset[int]:
+    """The ids of the objects that a file may call: all but Tensor."""
+    return frozenset([id(f) for f in allowed.values() if f is not Tensor])
+
+
 class WeightsUnpickler(PureUnpickler):
     """Reads containers, numbers, text and tensors. pickle.UnpicklingError names anything else in the file.
 
@@ -141,8 +157,10 @@ class WeightsUnpickler(PureUnpickler):
         self.copies_left = MAX_COPIED_ELEMENTS + MAX_COPIES_PER_BYTE * bytes_left(file)
         self.persistent_load = lookup
         self.users = user_globals()
-        self.allowed = allowed_globals() | REBUILDERS | self.users
-        self.callables = {id(f) for f in self.allowed.values() if f is not Tensor}
+        self.allowed, self.callables = known_globals(), known_callables()
+        if self.users:
+            self.allowed = self.allowed | self.users
+            self.callables = callables_of(self.allowed)
 
     def load(self) -> Any:
         """The object. UnpicklingError for invalid pickles, too."""
@@ -273,7 +291,7 @@ class AnyUnpickler(pickle.Unpickler):
     def __init__(self, file: IO[bytes], lookup: Lookup) -> None:
         super().__init__(file, encoding="utf-8")
         self.lookup = lookup
-        self.known = allowed_globals() | REBUILDERS
+        self.known = known_globals()
 
     def persistent_load(self, pid: Any) -> Any:
         """The memory block of a persistent id."""

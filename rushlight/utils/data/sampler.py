@@ -20,7 +20,7 @@ T = TypeVar("T", covariant=True)
 
 def drawn_seed(generator: Generator | None = None) -> int:
     """A seed: an int64 from the generator, or from the default one."""
-    return int((generator or default_generator).random_((), np.int64))
+    return (generator or default_generator).seed_number()
 
 
 def check_positive(**numbers: Any) -> None:
