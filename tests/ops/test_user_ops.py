@@ -332,12 +332,12 @@ WRONG = {
     "an unknown name": (
         "torch.op(lambda x, /: sinhh(x), name='f')",
         NameError,
-        "f: the formula names 'sinhh', which is no op; did you mean sinh",
+        "f: the formula names 'sinhh', which is not an op; did you mean sinh",
     ),
     "an unknown name in a rule": (
         "torch.op(lambda x, /: sinh(x), name='f', x=lambda g, x: g * coshh(x))",
         NameError,
-        "'coshh', which is no op; did you mean cosh",
+        "'coshh', which is not an op; did you mean cosh",
     ),
     "a module": ("torch.op(lambda x, /: torch.sinh(x), name='f')", TypeError, "write log(x), not torch.log(x)"),
     "a tensor": ("torch.op(lambda x, /: x + t, name='f')", TypeError, "make it an input: lambda x, t, /: ..."),
