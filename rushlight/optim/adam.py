@@ -31,8 +31,8 @@ def adam(
 
 
 class Adam(Elementwise):
-    """m <- b1 m + (1 - b1) g,  v <- b2 v + (1 - b2) g^2,  p <- p - lr m / (1 - b1^t) / (sqrt(v / (1
-    - b2^t)) + eps).
+    """m <- b1 m + (1 - b1) g,  v <- b2 v + (1 - b2) g^2,
+    p <- p - lr m / (1 - b1^t) / (sqrt(v / (1 - b2^t)) + eps).
 
     `weight_decay` adds weight_decay p to g, or with `decoupled_weight_decay` shrinks p by lr weight_decay beforehand;
     `amsgrad` takes the largest v so far; `maximize` goes up. `params`: tensors, dicts (groups with settings of their

@@ -32,11 +32,9 @@ def nadam(
 
 
 class NAdam(Elementwise):
-    """Adam that looks a step ahead: with mu_t = b1 (1 - 0.96^(t momentum_decay) / 2) and M_t = mu_1
-    ... mu_t,
+    """Adam that looks a step ahead: with mu_t = b1 (1 - 0.96^(t momentum_decay) / 2) and M_t = mu_1 ... mu_t,
 
-        p <- p - lr (mu_(t+1) m / (1 - M_(t+1)) + (1 - mu_t) g / (1 - M_t)) / (sqrt(v / (1 - b2^t))
-        + eps).
+        p <- p - lr (mu_(t+1) m / (1 - M_(t+1)) + (1 - mu_t) g / (1 - M_t)) / (sqrt(v / (1 - b2^t)) + eps).
 
     `weight_decay` adds weight_decay p to g, or with `decoupled_weight_decay` shrinks p by lr weight_decay beforehand;
     `maximize` goes up. `foreach` and `capturable` choose between torch's kernels and have no effect here. ValueError

@@ -76,22 +76,23 @@ def native_dropout(input: Tensor, p: float, train: bool | None) -> tuple[Tensor,
     return input * factors, factors != 0
 
 
-def dropout_(input: Tensor, p: float, train: bool) -> Tensor:
-    """input = nn.functional.dropout(input, p, train).
+def in_place(function: Callable[..., Tensor]) -> Callable[[Tensor, float, bool], Tensor]:
+    """The function `name`_ that writes function(input, p, train) into its input."""
+    name = function.__name__
 
-    >>> rushlight.dropout_(rushlight.ones(2), 0.5, False)
-    tensor([1., 1.])
+    def call(input: Tensor, p: float, train: bool) -> Tensor:
+        return function(input, p, train, True)
+
+    call.__name__ = call.__qualname__ = f"{name}_"
+    call.__doc__ = f"""input = nn.functional.{name}(input, p, train).
+
+    >>> rushlight.{name}_(rushlight.ones(1, 2), 0.5, False)
+    tensor([[1., 1.]])
     """
-    return F.dropout(input, p, train, True)
+    return call
 
 
-def alpha_dropout_(input: Tensor, p: float, train: bool) -> Tensor:
-    """input = nn.functional.alpha_dropout(input, p, train).
-
-    >>> rushlight.alpha_dropout_(rushlight.ones(2), 0.5, False)
-    tensor([1., 1.])
-    """
-    return F.alpha_dropout(input, p, train, True)
+dropout_, alpha_dropout_, feature_alpha_dropout_ = map(in_place, (F.dropout, F.alpha_dropout, F.feature_alpha_dropout))
 
 
 def feature_dropout(input: Tensor, p: float, train: bool) -> Tensor:
@@ -117,15 +118,6 @@ def feature_dropout_(input: Tensor, p: float, train: bool) -> Tensor:
     tensor([[1., 1.]])
     """
     return input.copy_(feature_dropout(input, p, train))
-
-
-def feature_alpha_dropout_(input: Tensor, p: float, train: bool) -> Tensor:
-    """input = nn.functional.feature_alpha_dropout(input, p, train).
-
-    >>> rushlight.feature_alpha_dropout_(rushlight.ones(1, 2), 0.5, False)
-    tensor([[1., 1.]])
-    """
-    return F.feature_alpha_dropout(input, p, train, True)
 
 
 def max_pool1d_with_indices(
