@@ -69,4 +69,22 @@ class Transform(nn.Module):
         return f"{type(self).__name__}({', '.join(f'{name}={value}' for name, value in told)})"
 
 
+class Sometimes(Transform):
+    """The base of changes that happen with probability p."""
+
+    shows: Sequence[str] = ("p",)
+    change: Callable[..., Any]
+    setting = ""
+
+    def __init__(self, p: float = 0.5):
+        self.p = p
+
+    def forward(self, img: Any) -> Any:
+        given = (getattr(self, self.setting),) if self.setting else ()
+        return type(self).change(img, *given) if chance() < self.p else img
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({','.join(f'{name}={getattr(self, name)}' for name in self.shows)})"
+
+
 __all__ = ["Compose"]

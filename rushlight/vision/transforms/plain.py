@@ -12,7 +12,7 @@ from rushlight.core.tensor import Tensor
 from rushlight.random import default_generator
 from rushlight.vision.images import InterpolationMode, size_of
 from rushlight.vision.transforms import functional
-from rushlight.vision.transforms.base import Compose, Transform, chance, drawn
+from rushlight.vision.transforms.base import Compose, Sometimes, Transform, chance, drawn
 from rushlight.vision.transforms.functional import pair
 
 
@@ -218,20 +218,14 @@ class RandomCrop(Transform):
         return f"RandomCrop(size={self.size}, padding={self.padding})"
 
 
-class RandomHorizontalFlip(Transform):
+class RandomHorizontalFlip(Sometimes):
     """out[..., i] = image[..., W - 1 - i], with probability p: left and right exchanged.
 
     >>> rushlight.vision.transforms.RandomHorizontalFlip(p=1.0)(rushlight.tensor([[[1, 2]]]))
     tensor([[[2, 1]]])
     """
 
-    shows = ("p",)
-
-    def __init__(self, p: float = 0.5):
-        self.p = p
-
-    def forward(self, img: Any) -> Any:
-        return functional.hflip(img) if chance() < self.p else img
+    change = staticmethod(functional.hflip)
 
 
 class RandomVerticalFlip(RandomHorizontalFlip):
@@ -242,8 +236,7 @@ class RandomVerticalFlip(RandomHorizontalFlip):
              [1]]])
     """
 
-    def forward(self, img: Any) -> Any:
-        return functional.vflip(img) if chance() < self.p else img
+    change = staticmethod(functional.vflip)
 
 
 class RandomGrayscale(Transform):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from rushlight.base.errors import value_error
@@ -12,7 +12,7 @@ from rushlight.creation.factories import empty, tensor
 from rushlight.random import default_generator
 from rushlight.vision.images import InterpolationMode, size_of
 from rushlight.vision.transforms import colors, warps
-from rushlight.vision.transforms.base import Transform, chance, drawn
+from rushlight.vision.transforms.base import Sometimes, Transform, chance, drawn
 from rushlight.vision.transforms.basics import pair
 
 
@@ -336,24 +336,6 @@ class TenCrop(FiveCrop):
 
     def forward(self, img: Any) -> tuple[Any, ...]:
         return warps.ten_crop(img, self.size, self.vertical_flip)
-
-
-class Sometimes(Transform):
-    """The base of changes that happen with probability p."""
-
-    shows: Sequence[str] = ("p",)
-    change: Callable[..., Any]
-    setting = ""
-
-    def __init__(self, p: float = 0.5):
-        self.p = p
-
-    def forward(self, img: Any) -> Any:
-        given = (getattr(self, self.setting),) if self.setting else ()
-        return type(self).change(img, *given) if chance() < self.p else img
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({','.join(f'{name}={getattr(self, name)}' for name in self.shows)})"
 
 
 class RandomInvert(Sometimes):
