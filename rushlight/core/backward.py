@@ -14,7 +14,7 @@ from rushlight.base.higher import Higher
 from rushlight.core import faster
 from rushlight.core.clock import stamp
 from rushlight.core.engine import after, before, let_go, reachable, steps
-from rushlight.core.gradient_worlds import AS_ARRAYS, AS_TENSORS, World, sparse_graph
+from rushlight.core.gradient_kinds import AS_ARRAYS, AS_TENSORS, GradientKind, sparse_graph
 from rushlight.core.mode import current, mode
 from rushlight.core.node import Node, Output
 from rushlight.core.tensor import ADDING, Tensor, created, from_array, method, writes_of
@@ -83,35 +83,35 @@ def backward(
         raise runtime_error("'inputs' argument to backward() cannot be empty.", "leave it out for all leaves")
     if create_graph:
         warn_once(CYCLE)
-    seeds, world = seed(outputs, grad_tensors, create_graph)
+    seeds, kind = seed(outputs, grad_tensors, create_graph)
     ends = None if leaves is None else ends_of(leaves, seeds)
     for t in leaves or ():
         if isinstance(t, Tensor):
             # as torch: non-leaf inputs retain their gradients in later backwards, too
             t.retain_grad()
     targets = None if ends is None else set(ends)
-    found = run(seeds, world, targets, create_graph if retain_graph is None else retain_graph, create_graph)
+    found = run(seeds, kind, targets, create_graph if retain_graph is None else retain_graph, create_graph)
     for end, t in zip(ends or (), leaves or ()):
         holder = t if isinstance(t, Tensor) else end.tensor() if end.leaf else None  # type: ignore[attr-defined]
         if holder is not None and (g := found.get(end)) is not None and not holder.retains_grad:
-            accumulate(holder, end, g, world)
+            accumulate(holder, end, g, kind)
 
 
-def accumulate(t: Tensor, node: Node, g: Any, world: World) -> None:
+def accumulate(t: Tensor, node: Node, g: Any, kind: GradientKind) -> None:
     """Add `g` to `t.grad` after the pre-hooks on the tensor's node; then call the hooks that run after the node."""
     hooks = node.hooks
     if hooks is not None and hooks.before:
-        g = before(hooks, node, g, world)
-    own = finished(g, t, world, False)
+        g = before(hooks, node, g, kind)
+    own = finished(g, t, kind, False)
     with ADDING:
         known = t._grad
-        if known is None or world.records or known.is_sparse or own.is_sparse:
+        if known is None or kind.records or known.is_sparse or own.is_sparse:
             t._grad = own if known is None else own + known if known.is_sparse else known + own
         else:  # in place, as for leaves: the user may hold the tensor that is .grad
             add_to(known._array, own._array)
             stamp(writes_of(known), None)
     if hooks is not None:
-        after(hooks, node, g, (), world)
+        after(hooks, node, g, (), kind)
 
 
 @suggesting
@@ -148,9 +148,9 @@ def grad(
     ins = listed(inputs)
     if not ins:
         raise runtime_error("`inputs` argument to `grad()` cannot be empty.")
-    seeds, world = seed(outs, grad_outputs, create_graph)
+    seeds, kind = seed(outs, grad_outputs, create_graph)
     ends = ends_of(ins, seeds)
-    found = run(seeds, world, set(ends), create_graph if retain_graph is None else retain_graph, create_graph)
+    found = run(seeds, kind, set(ends), create_graph if retain_graph is None else retain_graph, create_graph)
     results = [found.get(end) for end in ends]
     if allow_unused is None:
         allow_unused = materialize_grads
@@ -161,36 +161,36 @@ def grad(
             "compute the outputs from these inputs, or leave them out",
             inputs=[i for i, g in enumerate(results) if g is None],
         )
-    answer = tuple([finished(g, t, world, materialize_grads) for g, t in zip(results, ins)])
+    answer = tuple([finished(g, t, kind, materialize_grads) for g, t in zip(results, ins)])
     for g, made in zip(results, answer):
         if g is None and made is not None and create_graph:
             made.requires_grad_()  # zeros that can be differentiated again
     return answer
 
 
-def finished(g: Any, t: Tensor | Any, world: World, materialize: bool) -> Any:
+def finished(g: Any, t: Tensor | Any, kind: GradientKind, materialize: bool) -> Any:
     """The gradient `g` of input `t` as a Tensor of t's dtype; for g = None zeros if `materialize`, else None."""
     if not isinstance(t, Tensor):  # a GradientEdge, which has no dtype
         if g is None and materialize:
             raise runtime_error(
                 "materialize_grads cannot be used when the given input is a GradientEdge", "give the tensor itself"
             )
-        return g if g is None or world.records else from_array(np.array(g))
+        return g if g is None or kind.records else from_array(np.array(g))
     if g is None:
         return created(from_array(np.zeros_like(t._array))) if materialize else None
-    if world.records:
+    if kind.records:
         g = g.to(t.dtype)
         return sparse_graph().in_layout(g, t) if g.is_sparse else g
     # The gradient of an embedding's table may be Rows, which become a sparse tensor.
     return g.tensor(t) if hasattr(g, "tensor") else from_array(np.array(g, t.dtype.numpy))
 
 
-def seed(outputs: Sequence[Tensor], grads: Any, create_graph: bool) -> tuple[dict[Node, Any], World]:
-    """({node of an output: gradient to start from}, the world in which backward runs)."""
+def seed(outputs: Sequence[Tensor], grads: Any, create_graph: bool) -> tuple[dict[Node, Any], GradientKind]:
+    """({node of an output: gradient to start from}, the kind of gradients of this backward)."""
     watch = mode().watch
     recorded = create_graph or (watch is not None and watch.records)
     inside_vmap = mode().batch is not None  # the rules run as ops
-    world = AS_TENSORS if recorded or inside_vmap else AS_ARRAYS
+    kind = AS_TENSORS if recorded or inside_vmap else AS_ARRAYS
     if grads is None or isinstance(grads, Tensor):
         grads = (grads,) * (1 if isinstance(grads, Tensor) else len(outputs))
     if len(grads) != len(outputs):
@@ -203,9 +203,9 @@ def seed(outputs: Sequence[Tensor], grads: Any, create_graph: bool) -> tuple[dic
                 "compute it from a tensor with requires_grad=True, outside of no_grad(); torch.tensor(loss), "
                 "argmax(), comparisons, detach() and item() have no gradient",
             )
-        g = world.from_tensor(first_gradient(t, g, i), t._node.leaf)
+        g = kind.from_tensor(first_gradient(t, g, i), t._node.leaf)
         seeds[t._node] = g if t._node not in seeds else seeds[t._node] + g
-    return seeds, world
+    return seeds, kind
 
 
 def first_gradient(t: Tensor, g: Tensor | None, i: int) -> Tensor:
@@ -264,7 +264,7 @@ def end_of(edge: Any, seeds: dict[Node, Any]) -> Node:
 
 
 def run(
-    seeds: dict[Node, Any], world: World, targets: set[Node] | None, retain: bool, create_graph: bool
+    seeds: dict[Node, Any], kind: GradientKind, targets: set[Node] | None, retain: bool, create_graph: bool
 ) -> dict[Node, Any]:
     """Run backward. Returns {target: gradient} for the targets that backward reached."""
     found = {}
@@ -275,12 +275,12 @@ def run(
     if create_graph and DOUBLE_BACKWARD_LISTENERS:
         for listener in [*DOUBLE_BACKWARD_LISTENERS]:
             listener.differentiated(seeds)
-    if world is AS_ARRAYS and not checks and faster.deferred_world is not None:
-        world = faster.deferred_world(targets)
+    if kind is AS_ARRAYS and not checks and faster.deferred_kind is not None:
+        kind = faster.deferred_kind(targets)
     token = current.set(m.but(grad=create_graph, targeted=m.targeted or targets is not None))
     outer, running.callbacks = running.callbacks, ()
     try:
-        for node, g, outgoing in steps(seeds, world, targets, retain or bool(checks)):
+        for node, g, outgoing in steps(seeds, kind, targets, retain or bool(checks)):
             if checks:
                 nan_check().check(node, outgoing, checks)
                 if not retain and node.saved:

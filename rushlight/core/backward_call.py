@@ -1,7 +1,7 @@
 """The backward of an op's nodes: saved values -> rules -> gradients of the inputs.
 
 `backward` is one plain function for all ops. `base/specialise.py` makes the function of each op from it with the op's
-first backward, once for gradients that are arrays and once for tensors (gradient_worlds.py).
+first backward, once for gradients that are arrays and once for tensors (gradient_kinds.py).
 `print(rushlight.docs.mul.call)` shows the function for arrays."""
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from numpy import ndarray
 from rushlight.base.dtypes import HALVES, float32
 from rushlight.base.specialise import specialise, specialised
 from rushlight.core.faster import faster, least
-from rushlight.core.gradient_worlds import AS_ARRAYS, AS_TENSORS, World
+from rushlight.core.gradient_kinds import AS_ARRAYS, AS_TENSORS, GradientKind
 from rushlight.core.saved import saved_output, saved_part
 from rushlight.core.table import Op, parameters, rebind, ruled_inputs
 from rushlight.core.worlds import TENSORS, present
@@ -40,13 +40,13 @@ def backward(op: Any, node: Any, g: Any) -> Any:
             g = g.reshape(saved[-1])
     if op.several:  # one gradient for each output
         g = op.parts(g, saved[-1])
-        is_complex = any([one is not None and kind(op, one) == "c" for one in g])
+        is_complex = any([one is not None and dtype_kind(op, one) == "c" for one in g])
         if is_complex:
             g = [None if one is None else op.conj(one) for one in g]
     else:
         if op.rounds_once and g.dtype.char in HALVES:
             return op.of_halves(node, g)
-        is_complex = kind(op, g) == "c"
+        is_complex = dtype_kind(op, g) == "c"
         if is_complex:
             g = op.conj(g)
 
@@ -89,7 +89,7 @@ def backward(op: Any, node: Any, g: Any) -> Any:
 # -- parts of `backward`, replaced by their expressions
 
 
-def kind(op: Any, g: Any) -> str:
+def dtype_kind(op: Any, g: Any) -> str:
     return g.dtype.kind if op.on_arrays else g._array.dtype.kind
 
 
@@ -117,7 +117,7 @@ def as_scalar(op: Any, what: str, item: Any) -> Any:
     return item._array[()] if what == "input" else item[()] if what == "out" else item
 
 
-INLINED = kind, as_given, as_scalar
+INLINED = dtype_kind, as_given, as_scalar
 
 
 # -- what is known of an op
@@ -131,11 +131,13 @@ def classified(op: Op, name: str) -> str | int:
     return name if name in ("tensors", "out") else "input" if name in op.inputs else ""
 
 
-def facts(op: Op, world: World, kept: bool = False, several: bool = False, of_half: bool = False) -> dict[str, Any]:
+def facts(
+    op: Op, kind: GradientKind, kept: bool = False, several: bool = False, of_half: bool = False
+) -> dict[str, Any]:
     """What `backward` knows of an op.
 
     `kept`: a reduction; `several`: the op has several outputs; `of_half`: for gradients of 16-bit floats."""
-    on_arrays, names = world is AS_ARRAYS, ruled_inputs(op)
+    on_arrays, names = kind is AS_ARRAYS, ruled_inputs(op)
     rules = []
     for i, name in enumerate(names):
         rule = op.rules[name]
@@ -149,44 +151,44 @@ def facts(op: Op, world: World, kept: bool = False, several: bool = False, of_ha
         "on_arrays": on_arrays,
         "elementwise": op.elementwise,
         "scalars": on_arrays and op.elementwise and not several and not of_half,
-        "rounds_once": rounds_once(op, world, several) and not of_half,
+        "rounds_once": rounds_once(op, kind, several) and not of_half,
         "kept": kept,
         "several": several,
         "alone": names == ["tensors"] or len(op.inputs) == 1,
-        "together": has_one_way(op, world),
+        "together": has_one_way(op, kind),
         "given": rules[0][2],
-        "conj": world.names["conj"],
-        "reshape": world.names["reshape"],
-        "parts": world.parts,
+        "conj": kind.names["conj"],
+        "reshape": kind.names["reshape"],
+        "parts": kind.parts,
     }
 
 
-def rounds_once(op: Op, world: World, several: bool) -> bool:
+def rounds_once(op: Op, kind: GradientKind, several: bool) -> bool:
     """Whether the rules compute in float32 with arrays of 16-bit floats."""
     wide = op.elementwise or op.options.get("wide_rules", False)
-    return world is AS_ARRAYS and wide and not several
+    return kind is AS_ARRAYS and wide and not several
 
 
-def has_one_way(op: Op, world: World) -> bool:
+def has_one_way(op: Op, kind: GradientKind) -> bool:
     """Whether one faster way gives the gradients of all inputs: it has their names."""
     names = ruled_inputs(op)
-    several = world is AS_ARRAYS and len(names) > 1 and not op.elementwise
+    several = kind is AS_ARRAYS and len(names) > 1 and not op.elementwise
     return several and least(op, " ".join(names)) < inf
 
 
 # -- the function of an op
 
 
-def function_of(op: Op, world: World, kept: bool = False, several: bool = False) -> Callable:
-    """(node, g) -> gradients of the inputs, in this world. Arguments as in `facts`."""
-    if world is AS_TENSORS:
+def function_of(op: Op, kind: GradientKind, kept: bool = False, several: bool = False) -> Callable:
+    """(node, g) -> gradients of the inputs, for this kind of gradients. Arguments as in `facts`."""
+    if kind is AS_TENSORS:
         present(op)
     rules = {
-        f"rule_{name}": rebind(op.rules[name], world.names) for name in ruled_inputs(op) if op.rules[name] is not None
+        f"rule_{name}": rebind(op.rules[name], kind.names) for name in ruled_inputs(op) if op.rules[name] is not None
     }
-    if world is AS_TENSORS and op.options.get("wide_rules"):
+    if kind is AS_TENSORS and op.options.get("wide_rules"):
         rules = {name: in_single_tensors(rule) for name, rule in rules.items()}
-    scope, known = {**SCOPE, "op": op, **rules}, facts(op, world, kept, several)
+    scope, known = {**SCOPE, "op": op, **rules}, facts(op, kind, kept, several)
     if known["together"]:
         known["first_alone"] = first_alone(rules[f"rule_{op.inputs[0]}"], len(ruled_inputs(op)))
     if known["rounds_once"]:
@@ -198,9 +200,9 @@ def made(op: Op, known: dict[str, Any], scope: dict[str, Any]) -> Callable:
     return specialise(backward, known, locals=VARIABLES, inlined=INLINED, scope=scope, name=f"backward_{op.name}")
 
 
-def source(op: Op, world: World, kept: bool = False, several: bool = False) -> str:
+def source(op: Op, kind: GradientKind, kept: bool = False, several: bool = False) -> str:
     """The text of the op's backward."""
-    known = facts(op, world, kept, several)
+    known = facts(op, kind, kept, several)
     tree = specialised(backward, known, locals=VARIABLES, inlined=INLINED, name=f"backward_{op.name}")
     return ast.unparse(tree) + "\n"
 

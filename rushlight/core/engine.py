@@ -13,7 +13,7 @@ from typing import Any
 from rushlight.base.errors import runtime_error
 from rushlight.base.higher import Higher
 from rushlight.core.clock import clock
-from rushlight.core.gradient_worlds import AS_ARRAYS, AS_TENSORS, World
+from rushlight.core.gradient_kinds import AS_ARRAYS, AS_TENSORS, GradientKind
 from rushlight.core.node import Hooks, Node, Parts
 from rushlight.core.tensor import Tensor
 
@@ -63,17 +63,17 @@ def leading_to(targets: set[Node], order: list[Node]) -> set[Node]:
 
 
 def steps(
-    seeds: dict[Node, Any], world: World = AS_ARRAYS, targets: set[Node] | None = None, retain: bool = False
+    seeds: dict[Node, Any], kind: GradientKind = AS_ARRAYS, targets: set[Node] | None = None, retain: bool = False
 ) -> Iterator[Step]:
     """Run backward from the seeds' nodes, yielding (node, incoming, outgoing) after each node's rules.
 
-    `world`: what gradients are, AS_ARRAYS (fast) or AS_TENSORS (recorded); `targets`: only what leads to these is run;
+    `kind`: what gradients are, AS_ARRAYS (fast) or AS_TENSORS (recorded); `targets`: only what leads to these is run;
     `retain`: keep what the nodes have saved, for another backward."""
     walk = walk_from(seeds, targets)
     order, wanted = walk.order, walk.wanted
-    grads, world = dict(seeds), world.over(order)
+    grads, kind = dict(seeds), kind.over(order)
     # local names: these are read for each node
-    arriving, recorded, add = world.arriving, world.records, world.add
+    arriving, recorded, add = kind.arriving, kind.records, kind.add
     for node in order:
         g = grads.pop(node, None)
         if g is None or (wanted is not None and node not in wanted):
@@ -82,14 +82,14 @@ def steps(
             g = arriving(g, node)
         hooks = node.hooks
         if hooks is not None:
-            g = arrived(hooks, node, g, world, walk)
+            g = arrived(hooks, node, g, kind, walk)
         if targets is not None and node in targets and not wanted_below(node, wanted):
             yield node, g, ()
             continue
         come = g  # after the hooks on the tensor, before the hooks on the node
         saved = node.saved
         if hooks is not None and hooks.before:
-            g = before(hooks, node, g, world)
+            g = before(hooks, node, g, kind)
         if saved is None:
             raise graph_errors().second_time(node)
         if saved and clock.last_write > node.seq:
@@ -105,7 +105,7 @@ def steps(
             else:
                 let_go(node, saved)
         if hooks is not None:
-            outgoing = after(hooks, node, g, outgoing, world)
+            outgoing = after(hooks, node, g, outgoing, kind)
         yield node, come, outgoing
         for edge, ge in zip(node.edges, outgoing):
             if ge is None or edge is None:
@@ -113,9 +113,9 @@ def steps(
             if ge.shape != edge.shape:  # the forward broadcast this input: undone here, for all ops
                 if node.op is not None and "own" in node.op.options:
                     graph_errors().check_fits(node, edge, ge)
-                ge = world.fit(ge, edge.shape)
+                ge = kind.fit(ge, edge.shape)
             elif ge is g and edge.leaf:  # a leaf keeps what it gets, and g may go elsewhere too
-                ge = world.own(g)
+                ge = kind.own(g)
             known = grads.get(edge)
             grads[edge] = ge if known is None else add(known, ge)
 
@@ -169,35 +169,35 @@ def walk_from(seeds: Iterable[Node], targets: set[Node] | None) -> Walk:
     return Walk(told_at_once(order), wanted)
 
 
-def arrived(hooks: Hooks, node: Node, g: Any, world: World, walk: Walk) -> Any:
+def arrived(hooks: Hooks, node: Node, g: Any, kind: GradientKind, walk: Walk) -> Any:
     """The gradient of the node's output after the hooks on the tensor. `retain_grad` keeps this gradient."""
     if hooks.unpack is not None:
         hooks.unpack(node)
     several = isinstance(g, dict)  # Parts of several outputs: their own nodes have the tensor hooks
     if several or not (hooks.tensor or hooks.retained):
         return g
-    t = world.as_tensor(g)
+    t = kind.as_tensor(g)
     # `in` would take float64 for None
     if hooks.dtype is not None and hooks.dtype != t.dtype.numpy:
-        t = world.cast(t, hooks.dtype)
+        t = kind.cast(t, hooks.dtype)
     for hook in tuple(hooks.tensor.values()):
         if hasattr(hook, "gathers"):  # a hook of several tensors (graph.py): it changes no gradient
             hook.gathers(node, t, walk)
         else:
             t = replaced(t, hook(t), node)
     if hooks.retained is not None and (keeper := hooks.retained()) is not None:
-        own = world.retained(t)
+        own = kind.retained(t)
         keeper._grad = own if keeper._grad is None else keeper._grad + own
-    return world.from_tensor(t, copy=node.leaf)
+    return kind.from_tensor(t, copy=node.leaf)
 
 
-def before(hooks: Hooks, node: Node, g: Any, world: World) -> Any:
+def before(hooks: Hooks, node: Node, g: Any, kind: GradientKind) -> Any:
     """The gradient of the node's output after the hooks on the node; of several outputs, they see one each, or None."""
     several = isinstance(g, dict)
     given = g if several else {0: g}
     # a table's node knows not how many it has
     outputs = len(getattr(node, "outputs", None) or range(max(given) + 1))
-    parts: tuple = tuple([None if (part := given.get(i)) is None else world.as_tensor(part) for i in range(outputs)])
+    parts: tuple = tuple([None if (part := given.get(i)) is None else kind.as_tensor(part) for i in range(outputs)])
     for hook in tuple(hooks.before.values()):
         answer = hook(parts)
         if answer is None:
@@ -211,17 +211,17 @@ def before(hooks: Hooks, node: Node, g: Any, world: World) -> Any:
             )
         parts = tuple([part if old is None else replaced(old, part, node) for old, part in zip(parts, new)])
     if several:
-        return Parts({i: world.from_tensor(t) for i, t in enumerate(parts) if t is not None})
-    return world.from_tensor(parts[0], copy=node.leaf)
+        return Parts({i: kind.from_tensor(t) for i, t in enumerate(parts) if t is not None})
+    return kind.from_tensor(parts[0], copy=node.leaf)
 
 
-def after(hooks: Hooks, node: Node, g: Any, outgoing: Any, world: World) -> Any:
+def after(hooks: Hooks, node: Node, g: Any, outgoing: Any, kind: GradientKind) -> Any:
     """The gradients of the node's inputs after the hooks on them; on a leaf, the hooks told that `.grad` is there."""
     if node.leaf:
         accumulated(hooks, node)
     for hook in tuple(hooks.after.values()):
-        inside = tuple(None if x is None else world.as_tensor(x) for x in outgoing)
-        answer = hook(inside, (world.as_tensor(g),) if not isinstance(g, dict) else tuple(g.values()))
+        inside = tuple(None if x is None else kind.as_tensor(x) for x in outgoing)
+        answer = hook(inside, (kind.as_tensor(g),) if not isinstance(g, dict) else tuple(g.values()))
         if answer is not None:
             answer = answer if isinstance(answer, tuple) else (answer,)
             if len(answer) != len(outgoing):
@@ -231,7 +231,7 @@ def after(hooks: Hooks, node: Node, g: Any, outgoing: Any, world: World) -> Any:
                     f"{len(outgoing)})",
                     made_at=node.made_at,
                 )
-            outgoing = tuple(None if t is None else world.from_tensor(t) for t in answer)
+            outgoing = tuple(None if t is None else kind.from_tensor(t) for t in answer)
     return outgoing
 
 

@@ -31,7 +31,7 @@ from rushlight.core.arguments import (
 )
 from rushlight.core.clock import tick
 from rushlight.core.faster import LeastByDtype, faster, least
-from rushlight.core.gradient_worlds import AS_ARRAYS, AS_TENSORS, World
+from rushlight.core.gradient_kinds import AS_ARRAYS, AS_TENSORS, GradientKind
 from rushlight.core.mode import mode
 from rushlight.core.node import Node, remember, user
 from rushlight.core.results import filled, into
@@ -44,7 +44,7 @@ new = object.__new__
 
 
 def node_class(op: Op, **how: Any) -> type[Node]:
-    """The class of the op's nodes, which carries the rules in two worlds."""
+    """The class of the op's nodes, which carries the rules for both kinds of gradients."""
     name = op.options.get("node") or node_name(op.name)
     several = {} if isinstance(name, str) else {"name": name}  # a function of the node
     return type(
@@ -63,14 +63,14 @@ def node_class(op: Op, **how: Any) -> type[Node]:
     )
 
 
-def vjp(op: Op, world: World, how: dict[str, Any]) -> Callable:
+def vjp(op: Op, kind: GradientKind, how: dict[str, Any]) -> Callable:
     """(node, g) -> gradients of the inputs: specialised with the first backward."""
 
     def first(node: Any, g: Any) -> Any:
         from rushlight.core.backward_call import function_of
 
-        run = function_of(op, world, **how)
-        setattr(op.node_class, world.method, run)
+        run = function_of(op, kind, **how)
+        setattr(op.node_class, kind.method, run)
         return run(node, g)
 
     return first

@@ -15,9 +15,9 @@ import numpy as np
 from rushlight.base.dtypes import HALVES
 from rushlight.base.faster import index, plugged
 
-# Set by `rushlight.fast` with the first large elementwise op: the world (gradient_worlds.py) of gradients that are put
+# Set by `rushlight.fast` with the first large elementwise op: the kind (gradient_kinds.py) of gradients that are put
 # off, made from the targets of a backward.
-deferred_world: Callable | None = None
+deferred_kind: Callable | None = None
 
 
 class Site:

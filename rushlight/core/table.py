@@ -201,17 +201,13 @@ def entry(family: Callable, result: str = SAME, **options: Any) -> Callable[...,
     return make
 
 
-# What an entry may say besides its rules.
-OPTIONS = {
+# What an entry may say besides its rules. Of the mathematics, and of how the op is computed:
+MATHEMATICS = {
     "parts": "the op in other ops: what loops over rows, and fused loops, are written from (fast/formula.py)",
     "outputs": "names of several outputs, in order: 'values indices'",
     "fixed": "the place of an output that is kept for the rules alone, and has no gradient",
     "apart": "the name of an output of which the rules keep a copy, so that users may write to it",
     "promote": "inputs brought to one dtype first: 'x y'",
-    "alias": "other names: 'absolute'",
-    "order": "the parameters in the order in which users give them, where tensors do not come first",
-    "names": "the public names of parameters, where they are not the usual ones: {'n': 'chunks'}",
-    "variadic": "the setting that collects further positional arguments: x.reshape(2, 3)",
     "numbers": "which of two operands may be Python numbers, where it is not the second alone: '', 'x y'",
     "single": "tensors of half precision beside a number, or a 0-d tensor, are computed in single precision",
     "wide_rules": "its rules take tensors of half precision to single, and round their results once: they count, or "
@@ -220,13 +216,6 @@ OPTIONS = {
     "gone through a second time, as in torch",
     "kernel": "the array function, where the world of arrays has none of the op's name",
     "onto": "the kernel that writes into x itself, where the op's writes into a copy",
-    "inplace": "whether the form with an underscore exists",
-    "called": "what errors call it, where users know it by another name",
-    "method": "whether tensors have it as a method",
-    "function": "whether the package has it as a function",
-    "list": "the outputs are a list of any length",
-    "separate": "out= must not share memory with the inputs",
-    "out": "(op, out, result) -> out: fills out= where it must have a certain dtype",
     "empty": "what a reduction over an empty list of dimensions means where it is not all of them: ()",
     "takes": "the kinds of dtypes that it takes, where they are not all, after promotion: b bool, u unsigned, i "
     "signed integers, f floating-point, c complex; 0 each, of a tensor of no dimensions. Only elementwise ops "
@@ -235,8 +224,6 @@ OPTIONS = {
     "copies": "a view that may have to copy",
     "itself": "a view that is the tensor itself where the kernel returns the array itself",
     "strides": "a view that depends on how the tensor lies in memory",
-    "node": "torch's name of the node where it is not the op's, or a function of the node that tells "
-    "(ops/tensor/node_names.py)",
     "batched": "how vmap runs it where its family does not say: align, matrix, shift, insert, fold, whole, dynamic "
     "(func/batching_families.py)",
     "linear": "the inputs in each of which it is linear: its derivative there, forward, is the op itself",
@@ -253,6 +240,23 @@ OPTIONS = {
     "own": "an op in a user's own file (ops/user_ops.py)",
     "random": "draws fresh numbers: two calls are never one, and nothing is computed once for all",
 }
+# Of torch's surface: names, and where users find the op:
+SURFACE = {
+    "alias": "other names: 'absolute'",
+    "order": "the parameters in the order in which users give them, where tensors do not come first",
+    "names": "the public names of parameters, where they are not the usual ones: {'n': 'chunks'}",
+    "variadic": "the setting that collects further positional arguments: x.reshape(2, 3)",
+    "called": "what errors call it, where users know it by another name",
+    "method": "whether tensors have it as a method",
+    "function": "whether the package has it as a function",
+    "inplace": "whether the form with an underscore exists",
+    "list": "the outputs are a list of any length",
+    "out": "(op, out, result) -> out: fills out= where it must have a certain dtype",
+    "separate": "out= must not share memory with the inputs",
+    "node": "torch's name of the node where it is not the op's, or a function of the node that tells "
+    "(ops/tensor/node_names.py)",
+}
+OPTIONS = {**MATHEMATICS, **SURFACE}
 
 # Public names of parameters; the short ones are for the formulas.
 PUBLIC = {"x": "input", "y": "other", "new_dim": "dim"}

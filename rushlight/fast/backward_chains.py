@@ -21,7 +21,7 @@ from numpy import ndarray
 
 from rushlight.base.buffer_pool import memory
 from rushlight.core import faster
-from rushlight.core.gradient_worlds import AS_ARRAYS, Arrays, sum_to_array
+from rushlight.core.gradient_kinds import AS_ARRAYS, Arrays, sum_to_array
 from rushlight.core.node import Node
 from rushlight.core.table import TABLE, Op
 from rushlight.fast.elementwise import EXACT, TYPES, run, shared
@@ -205,7 +205,7 @@ class Deferred(Arrays):
         return sum_to_array(whole(g), shape)
 
 
-faster.deferred_world = Deferred
+faster.deferred_kind = Deferred
 
 
 def formula_of(a: ndarray, shape: tuple[int, ...]) -> Formula | None:

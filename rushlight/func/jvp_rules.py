@@ -16,7 +16,7 @@ import numpy as np
 
 from rushlight.core import families
 from rushlight.core.backward import grad
-from rushlight.core.gradient_worlds import sum_to_tensor
+from rushlight.core.gradient_kinds import sum_to_tensor
 from rushlight.core.mode import within
 from rushlight.core.node import Hooks, Parts, Start, with_hooks
 from rushlight.core.table import ruled_inputs

@@ -30,7 +30,7 @@ from rushlight.base.public_function import private
 from rushlight.core import backward_call, families
 from rushlight.core.build import elementwise, is_general, offered
 from rushlight.core.call import source
-from rushlight.core.gradient_worlds import AS_ARRAYS
+from rushlight.core.gradient_kinds import AS_ARRAYS
 from rushlight.core.table import NAMESPACES, TABLE, Op
 from rushlight.core.tensor import Tensor
 from rushlight.creation import factories

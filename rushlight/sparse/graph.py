@@ -1,8 +1,8 @@
 """The graph of sparse tensors: nodes whose gradients are tensors, dense or sparse.
 
 A rule of `linked` is a function of tensors: it takes the gradient of the result and what was saved, and returns the
-gradient of one input, dense or sparse, as torch's rule does. In the world of arrays (core/gradient_worlds.py) a sparse
-gradient is a `SparseGradient`."""
+gradient of one input, dense or sparse, as torch's rule does. Where gradients are arrays (core/gradient_kinds.py), a
+sparse gradient is a `SparseGradient`."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def is_dense(t: Tensor) -> bool:
 
 
 class SparseGradient:
-    """A sparse tensor as a gradient in the world of arrays. The engine adds it like an array."""
+    """A sparse tensor as a gradient among arrays. The engine adds it like an array."""
 
     __slots__ = ("of",)
     __array_ufunc__ = None  # array + gradient calls __radd__
@@ -87,12 +87,12 @@ def first_gradient(t: Tensor, g: Tensor | None, i: int) -> Tensor:
 
 
 def as_tensor(g: Any) -> Tensor:
-    """A gradient of the world of arrays as a tensor."""
+    """A gradient among arrays as a tensor."""
     return g.tensor(None) if isinstance(g, SparseGradient) else from_array(np.asarray(g))
 
 
 def as_gradient(t: Tensor) -> Any:
-    """A tensor as a gradient of the world of arrays."""
+    """A tensor as a gradient among arrays."""
     return t._array if is_dense(t) else SparseGradient(t)
 
 

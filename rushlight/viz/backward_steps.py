@@ -12,7 +12,7 @@ import numpy as np
 from rushlight.core.backward import seed
 from rushlight.core.clock import clock
 from rushlight.core.engine import reachable, steps
-from rushlight.core.gradient_worlds import sum_to_array
+from rushlight.core.gradient_kinds import sum_to_array
 from rushlight.core.mode import no_grad
 from rushlight.core.node import Node, Parts
 from rushlight.core.table import ruled_inputs

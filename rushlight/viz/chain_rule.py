@@ -12,7 +12,7 @@ import numpy as np
 from rushlight.base.errors import explain as message
 from rushlight.core.backward import grad
 from rushlight.core.engine import leading_to, reachable
-from rushlight.core.gradient_worlds import sum_to_array
+from rushlight.core.gradient_kinds import sum_to_array
 from rushlight.core.mode import no_grad
 from rushlight.core.node import Node
 from rushlight.core.tensor import Tensor

@@ -11,7 +11,7 @@ import pytest
 import rushlight
 from rushlight.base.specialise import specialise, specialised
 from rushlight.core import backward_call, call, families
-from rushlight.core.gradient_worlds import AS_ARRAYS, AS_TENSORS
+from rushlight.core.gradient_kinds import AS_ARRAYS, AS_TENSORS
 from rushlight.core.table import TABLE
 
 

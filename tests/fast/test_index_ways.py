@@ -16,7 +16,7 @@ import rushlight
 import rushlight.nn.functional as F
 from rushlight import fast, nn
 from rushlight.base.dependencies import has_numba
-from rushlight.core.gradient_worlds import sum_to_array
+from rushlight.core.gradient_kinds import sum_to_array
 from rushlight.core.table import TABLE, parameters
 from rushlight.core.worlds import ARRAYS, rebind
 from rushlight.fast import dispatch, policy

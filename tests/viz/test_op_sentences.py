@@ -12,7 +12,7 @@ import pytest
 import rushlight as torch
 from rushlight import nn, viz
 from rushlight.core.engine import reachable
-from rushlight.core.gradient_worlds import sum_to_array
+from rushlight.core.gradient_kinds import sum_to_array
 from rushlight.core.node import Output
 from rushlight.core.worlds import ARRAYS
 from rushlight.viz.page import Content, record

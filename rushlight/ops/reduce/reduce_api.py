@@ -15,7 +15,7 @@ from rushlight.base.errors import not_implemented_error, runtime_error, type_err
 from rushlight.base.lazy import complete
 from rushlight.core.arguments import reduced_dims, sizes
 from rushlight.core.build import composite
-from rushlight.core.gradient_worlds import broadcast_axes
+from rushlight.core.gradient_kinds import broadcast_axes
 from rushlight.core.mode import mode
 from rushlight.core.results import into
 from rushlight.core.tensor import Tensor, method, noticed

@@ -1,6 +1,6 @@
 """What gradients are while backward runs: arrays, or tensors whose computation is recorded.
 
-The engine is written once. The methods here are what differs between the two worlds. A faster world plugs in from
+The engine is written once. The methods here are what differs between the two kinds. A faster kind plugs in from
 outside: `rushlight.fast.backward_chains.Deferred`."""
 
 from __future__ import annotations
@@ -50,14 +50,14 @@ class Arrays:
     """Gradients are arrays; nothing is recorded."""
 
     __slots__ = ()
-    method = "arrays"  # the node's method that runs the rules in this world
+    method = "arrays"  # the node's method that runs the rules on such gradients
     names = ARRAYS  # what the names in rules mean
     records = False  # whether backward is recorded itself, for higher derivatives
     # (g, node) -> the gradient as the node's rules take it; None: as it is
     arriving: Callable[[Any, Node], Any] | None = None
 
     def over(self, order: list[Node]) -> Arrays:
-        """The world in which backward goes through these nodes."""
+        """The kind of gradients with which backward goes through these nodes."""
         return self
 
     @staticmethod
@@ -152,5 +152,5 @@ class Tensors:
         ]
 
 
-World = Arrays | Tensors
+GradientKind = Arrays | Tensors
 AS_ARRAYS, AS_TENSORS = Arrays(), Tensors()
