@@ -33,13 +33,9 @@ class Hardtanh(Layer, function=F.hardtanh):
     """
 
     def __init__(
-        self,
-        min_val: float = -1.0,
-        max_val: float = 1.0,
-        inplace: bool = False,
-        min_value: float | None = None,
+        self, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False, min_value: float | None = None,
         max_value: float | None = None,
-    ):
+    ):  # fmt: skip
         for old, new in (("min_value", "min_val"), ("max_value", "max_val")):
             if (min_value if old == "min_value" else max_value) is not None:
                 warn(f"keyword argument `{old}` is deprecated and renamed to `{new}`", FutureWarning)

@@ -109,13 +109,9 @@ class Upsample(Layer):
     """
 
     def __init__(
-        self,
-        size: Any = None,
-        scale_factor: Any = None,
-        mode: str = "nearest",
-        align_corners: bool | None = None,
+        self, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None,
         recompute_scale_factor: bool | None = None,
-    ):
+    ):  # fmt: skip
         if isinstance(scale_factor, tuple):
             scale_factor = tuple(float(f) for f in scale_factor)
         elif scale_factor is not None:

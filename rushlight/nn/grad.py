@@ -16,14 +16,9 @@ def of_input(n: int) -> Callable:
     """conv1d_input, conv2d_input or conv3d_input."""
 
     def conv_input(
-        input_size: Any,
-        weight: Tensor,
-        grad_output: Tensor,
-        stride: Any = 1,
-        padding: Any = 0,
-        dilation: Any = 1,
+        input_size: Any, weight: Tensor, grad_output: Tensor, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
         groups: int = 1,
-    ) -> Tensor:
+    ) -> Tensor:  # fmt: skip
         step, margin, spread = (each(v, n) for v in (stride, padding, dilation))
         return conv_input_grad(grad_output, weight, tuple(input_size)[-n:], step, margin, spread, groups)
 
@@ -44,14 +39,9 @@ def of_weight(n: int) -> Callable:
     """conv1d_weight, conv2d_weight or conv3d_weight."""
 
     def conv_weight(
-        input: Tensor,
-        weight_size: Any,
-        grad_output: Tensor,
-        stride: Any = 1,
-        padding: Any = 0,
-        dilation: Any = 1,
+        input: Tensor, weight_size: Any, grad_output: Tensor, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
         groups: int = 1,
-    ) -> Tensor:
+    ) -> Tensor:  # fmt: skip
         step, margin, spread = (each(v, n) for v in (stride, padding, dilation))
         return conv_weight_grad(grad_output, input, tuple(weight_size)[-n:], step, margin, spread, groups)
 

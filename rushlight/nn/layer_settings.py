@@ -37,13 +37,9 @@ class Layer(Module):
     _not_kept: tuple[str, ...] = ()  # parameters of a base class's constructor that become no attributes
 
     def __init_subclass__(
-        cls,
-        function: Callable | None = None,
-        settings: str | None = None,
-        shows: str | None = None,
-        unless: dict[str, str] | None = None,
-        **more: Any,
-    ):
+        cls, function: Callable | None = None, settings: str | None = None, shows: str | None = None,
+        unless: dict[str, str] | None = None, **more: Any,
+    ):  # fmt: skip
         super().__init_subclass__(**({} if function else more))  # words of a user's class, for its other bases
         if shows is not None:
             cls._shown_settings = tuple(shows.split())

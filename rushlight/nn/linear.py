@@ -84,14 +84,9 @@ class Bilinear(Module):
     bias: Parameter | None
 
     def __init__(
-        self,
-        in1_features: int,
-        in2_features: int,
-        out_features: int,
-        bias: bool = True,
-        device: Any = None,
+        self, in1_features: int, in2_features: int, out_features: int, bias: bool = True, device: Any = None,
         dtype: Any = None,
-    ):
+    ):  # fmt: skip
         super().__init__()
         if in1_features <= 0:
             raise value_error(f"in1_features must be > 0, but got {in1_features}")

@@ -130,13 +130,9 @@ class BCEWithLogitsLoss(_WeightedLoss, function=F.binary_cross_entropy_with_logi
     pos_weight: Tensor | None
 
     def __init__(
-        self,
-        weight: Tensor | None = None,
-        size_average: Old = None,
-        reduce: Old = None,
-        reduction: str = "mean",
+        self, weight: Tensor | None = None, size_average: Old = None, reduce: Old = None, reduction: str = "mean",
         pos_weight: Tensor | None = None,
-    ):
+    ):  # fmt: skip
         super().__init__(weight, size_average, reduce, reduction)
         self.register_buffer("pos_weight", pos_weight)
 
@@ -206,20 +202,10 @@ class LinearCrossEntropyLoss(_WeightedLoss):
     """
 
     def __init__(
-        self,
-        in_features: int,
-        num_classes: int,
-        *,
-        out_features: tuple[int, ...] = (),
-        bias: bool = False,
-        device: Any = None,
-        dtype: Any = None,
-        reduction: str = "mean",
-        weight: Tensor | None = None,
-        ignore_index: int | None = None,
-        label_smoothing: float = 0.0,
-        options: LinearCrossEntropyOptions | None = None,
-    ):
+        self, in_features: int, num_classes: int, *, out_features: tuple[int, ...] = (), bias: bool = False,
+        device: Any = None, dtype: Any = None, reduction: str = "mean", weight: Tensor | None = None,
+        ignore_index: int | None = None, label_smoothing: float = 0.0, options: LinearCrossEntropyOptions | None = None,
+    ):  # fmt: skip
         if weight is not None and tuple(weight.shape) != (num_classes,):
             raise runtime_error(f"expected weight shape to be {(num_classes,)}, got {tuple(weight.shape)}")
         if not 0 <= label_smoothing <= 1:
@@ -314,14 +300,9 @@ class MultiMarginLoss(_WeightedLoss, function=F.multi_margin_loss):
     """
 
     def __init__(
-        self,
-        p: int = 1,
-        margin: float = 1.0,
-        weight: Tensor | None = None,
-        size_average: Old = None,
-        reduce: Old = None,
-        reduction: str = "mean",
-    ):
+        self, p: int = 1, margin: float = 1.0, weight: Tensor | None = None, size_average: Old = None,
+        reduce: Old = None, reduction: str = "mean",
+    ):  # fmt: skip
         if p not in (1, 2):
             raise value_error("only p == 1 and p == 2 supported")
         if weight is not None and weight.dim() != 1:
@@ -339,15 +320,9 @@ class TripletMarginLoss(_Loss, function=F.triplet_margin_loss):
     """
 
     def __init__(
-        self,
-        margin: float = 1.0,
-        p: float = 2.0,
-        eps: float = 1e-6,
-        swap: bool = False,
-        size_average: Old = None,
-        reduce: Old = None,
-        reduction: str = "mean",
-    ):
+        self, margin: float = 1.0, p: float = 2.0, eps: float = 1e-6, swap: bool = False, size_average: Old = None,
+        reduce: Old = None, reduction: str = "mean",
+    ):  # fmt: skip
         if margin <= 0:
             raise value_error(f"TripletMarginLoss: expected margin to be greater than 0, got {margin} instead")
         super().__init__(size_average, reduce, reduction, margin=margin, p=p, eps=eps, swap=swap)
@@ -362,13 +337,9 @@ class TripletMarginWithDistanceLoss(_Loss):
     """
 
     def __init__(
-        self,
-        *,
-        distance_function: Callable | None = None,
-        margin: float = 1.0,
-        swap: bool = False,
+        self, *, distance_function: Callable | None = None, margin: float = 1.0, swap: bool = False,
         reduction: str = "mean",
-    ):
+    ):  # fmt: skip
         if margin <= 0:
             raise value_error(
                 f"TripletMarginWithDistanceLoss: expected margin to be greater than 0, got {margin} instead"

@@ -114,13 +114,9 @@ class AvgPool1d(_AvgPoolNd, function=F.avg_pool1d):
     """
 
     def __init__(
-        self,
-        kernel_size: Any,
-        stride: Any = None,
-        padding: Any = 0,
-        ceil_mode: bool = False,
+        self, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
         count_include_pad: bool = True,
-    ):
+    ):  # fmt: skip
         kernel = each(kernel_size, 1)
         super().__init__(
             kernel_size=kernel,
@@ -252,13 +248,9 @@ class _FractionalMaxPoolNd(Module):
     _random_samples: Tensor | None
 
     def __init__(
-        self,
-        kernel_size: Any,
-        output_size: Any = None,
-        output_ratio: Any = None,
-        return_indices: bool = False,
+        self, kernel_size: Any, output_size: Any = None, output_ratio: Any = None, return_indices: bool = False,
         _random_samples: Tensor | None = None,
-    ):
+    ):  # fmt: skip
         super().__init__()
         if output_size is None and output_ratio is None:
             raise value_error(f"{type(self).__name__} requires specifying either an output size, or a pooling ratio")

@@ -180,15 +180,9 @@ class Stateful:
         return found
 
     def _load_from_state_dict(
-        self,
-        state_dict: dict,
-        prefix: str,
-        local_metadata: dict,
-        strict: bool,
-        missing_keys: list[str],
-        unexpected_keys: list[str],
-        error_msgs: list[str],
-    ) -> None:
+        self, state_dict: dict, prefix: str, local_metadata: dict, strict: bool, missing_keys: list[str],
+        unexpected_keys: list[str], error_msgs: list[str],
+    ) -> None:  # fmt: skip
         """Take this module's own state from `state_dict`; override it for a state of another form."""
         for key, hook in tuple(self._load_state_dict_pre_hooks.items()):
             first = (self,) if key in self._hooks_with_module else ()
@@ -227,15 +221,9 @@ class Stateful:
 
 
 def load_tree(
-    module: Any,
-    state: dict,
-    prefix: str,
-    metadata: Mapping,
-    assign: bool,
-    found: IncompatibleKeys,
-    errors: Errors,
+    module: Any, state: dict, prefix: str, metadata: Mapping, assign: bool, found: IncompatibleKeys, errors: Errors,
     visited: list,
-) -> None:
+) -> None:  # fmt: skip
     """Load the state of a module and its submodules; `visited` lists them, children first."""
     local = {**metadata.get(prefix[:-1], {}), "assign_to_params_buffers": assign}
     own_way = not getattr(type(module)._load_from_state_dict, "waits", False)

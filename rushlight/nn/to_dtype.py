@@ -136,14 +136,9 @@ def kind_of(arg: Any) -> str:
 
 
 def target(
-    *args: Any,
-    dtype: Any = None,
-    device: Any = None,
-    tensor: Tensor | None = None,
-    non_blocking: bool = False,
-    copy: bool | None = None,
-    memory_format: Any = None,
-) -> tuple[dtypes.dtype | None, Any]:
+    *args: Any, dtype: Any = None, device: Any = None, tensor: Tensor | None = None, non_blocking: bool = False,
+    copy: bool | None = None, memory_format: Any = None,
+) -> tuple[dtypes.dtype | None, Any]:  # fmt: skip
     """The dtype and device that the arguments of `to` name. TypeError for another order than torch's, RuntimeError for
     `copy`: a module is converted in place."""
     order = "".join([kind_of(arg) for arg in args])

@@ -108,16 +108,9 @@ class BlockMask:
 
 
 def create_block_mask(
-    mask_mod: Mod,
-    B: int | None,
-    H: int | None,
-    Q_LEN: int,
-    KV_LEN: int,
-    device: Any = None,
-    BLOCK_SIZE: int | tuple[int, int] = 128,
-    _compile: bool = False,
-    **options: Any,
-) -> BlockMask:
+    mask_mod: Mod, B: int | None, H: int | None, Q_LEN: int, KV_LEN: int, device: Any = None,
+    BLOCK_SIZE: int | tuple[int, int] = 128, _compile: bool = False, **options: Any,
+) -> BlockMask:  # fmt: skip
     """mask[b, h, q, kv] = mask_mod(b, h, q, kv), with the blocks in which it is true. B or H None: the same mask for
     all.
 
@@ -180,18 +173,10 @@ def or_masks(*mask_mods: Mod) -> Mod:
 
 
 def flex_attention(
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    score_mod: Mod | None = None,
-    block_mask: BlockMask | None = None,
-    scale: float | None = None,
-    enable_gqa: bool = False,
-    return_lse: bool = False,
-    kernel_options: Any = None,
-    *,
+    query: Tensor, key: Tensor, value: Tensor, score_mod: Mod | None = None, block_mask: BlockMask | None = None,
+    scale: float | None = None, enable_gqa: bool = False, return_lse: bool = False, kernel_options: Any = None, *,
     return_aux: AuxRequest | None = None,
-) -> Any:
+) -> Any:  # fmt: skip
     """softmax(score_mod(scale query key^T, b, h, q_idx, kv_idx)) value, over the pairs that the mask allows; 0 for a
     query without allowed keys.
 

@@ -26,14 +26,9 @@ def convolve(n: int) -> Callable:
     name = f"conv{n}d"
 
     def conv(
-        input: Tensor,
-        weight: Tensor,
-        bias: Tensor | None = None,
-        stride: Any = 1,
-        padding: Any = 0,
-        dilation: Any = 1,
+        input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
         groups: int = 1,
-    ) -> Tensor:
+    ) -> Tensor:  # fmt: skip
         x, added = (input, False) if input._array.ndim == n + 2 else with_batch(input, n, name)
         stride, dilation = each(stride, n, "stride"), each(dilation, n, "dilation")
         if isinstance(padding, str):
@@ -146,15 +141,9 @@ def convolve_transposed(n: int) -> Callable:
     name = f"conv_transpose{n}d"
 
     def conv(
-        input: Tensor,
-        weight: Tensor,
-        bias: Tensor | None = None,
-        stride: Any = 1,
-        padding: Any = 0,
-        output_padding: Any = 0,
-        groups: int = 1,
-        dilation: Any = 1,
-    ) -> Tensor:
+        input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0,
+        output_padding: Any = 0, groups: int = 1, dilation: Any = 1,
+    ) -> Tensor:  # fmt: skip
         x, added = with_batch(input, n, name)
         check_weight(weight, n, name, input)
         # rounded with the bias

@@ -17,14 +17,9 @@ from rushlight.ops.shape.views import reshape, unsqueeze
 
 
 def ctc_loss(
-    log_probs: Tensor,
-    targets: Tensor,
-    input_lengths: Any,
-    target_lengths: Any,
-    blank: int = 0,
-    reduction: str = "mean",
-    zero_infinity: bool = False,
-) -> Tensor:
+    log_probs: Tensor, targets: Tensor, input_lengths: Any, target_lengths: Any, blank: int = 0,
+    reduction: str = "mean", zero_infinity: bool = False,
+) -> Tensor:  # fmt: skip
     """-log of the sum, over all alignments of the labels with time, of the product of their probabilities.
 
     log_probs (T, N, C), a log_softmax of float32 or float64, or (T, C); targets (N, S), of which the first

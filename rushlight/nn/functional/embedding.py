@@ -21,14 +21,9 @@ from rushlight.ops.shape.views import reshape, unsqueeze
 
 
 def embedding(
-    input: Tensor,
-    weight: Tensor,
-    padding_idx: int | None = None,
-    max_norm: float | None = None,
-    norm_type: float = 2.0,
-    scale_grad_by_freq: bool = False,
-    sparse: bool = False,
-) -> Tensor:
+    input: Tensor, weight: Tensor, padding_idx: int | None = None, max_norm: float | None = None,
+    norm_type: float = 2.0, scale_grad_by_freq: bool = False, sparse: bool = False,
+) -> Tensor:  # fmt: skip
     """out[...] = weight[input[...]]: the rows of a table, looked up by integers. input (*), weight (n, d) -> (*, d).
 
     `padding_idx`: a row that gets no gradient; `max_norm`: longer rows that are looked up are first shortened in place;
@@ -88,18 +83,10 @@ def shorten(weight: Tensor, input: Tensor, max_norm: float, norm_type: float) ->
 
 
 def embedding_bag(
-    input: Tensor,
-    weight: Tensor,
-    offsets: Tensor | None = None,
-    max_norm: float | None = None,
-    norm_type: float = 2,
-    scale_grad_by_freq: bool = False,
-    mode: str = "mean",
-    sparse: bool = False,
-    per_sample_weights: Tensor | None = None,
-    include_last_offset: bool = False,
-    padding_idx: int | None = None,
-) -> Tensor:
+    input: Tensor, weight: Tensor, offsets: Tensor | None = None, max_norm: float | None = None, norm_type: float = 2,
+    scale_grad_by_freq: bool = False, mode: str = "mean", sparse: bool = False,
+    per_sample_weights: Tensor | None = None, include_last_offset: bool = False, padding_idx: int | None = None,
+) -> Tensor:  # fmt: skip
     """out[b] = sum, mean or max of the weight's rows that bag b names.
 
     input (B, N), or (N,) with the `offsets` (B,) at which bags begin; weight (n, d) -> (B, d). `per_sample_weights` (as

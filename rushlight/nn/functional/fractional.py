@@ -23,13 +23,9 @@ def fractional_max_pooling(n: int) -> tuple[Callable, Callable]:
     name = f"fractional_max_pool{n}d"
 
     def with_indices(
-        input: Tensor,
-        kernel_size: Any,
-        output_size: Any = None,
-        output_ratio: Any = None,
-        return_indices: bool = False,
-        _random_samples: Tensor | None = None,
-    ) -> tuple[Tensor, Tensor]:
+        input: Tensor, kernel_size: Any, output_size: Any = None, output_ratio: Any = None,
+        return_indices: bool = False, _random_samples: Tensor | None = None,
+    ) -> tuple[Tensor, Tensor]:  # fmt: skip
         if output_size is None and output_ratio is None:
             raise value_error(f"{name} requires specifying either an output_size or an output_ratio")
         kernel = whole(kernel_size, n, name, "kernel_size")
@@ -54,13 +50,9 @@ def fractional_max_pooling(n: int) -> tuple[Callable, Callable]:
         return without_batch(values, added), without_batch(indices, added)
 
     def fractional_max_pool(
-        input: Tensor,
-        kernel_size: Any,
-        output_size: Any = None,
-        output_ratio: Any = None,
-        return_indices: bool = False,
-        _random_samples: Tensor | None = None,
-    ) -> Any:
+        input: Tensor, kernel_size: Any, output_size: Any = None, output_ratio: Any = None,
+        return_indices: bool = False, _random_samples: Tensor | None = None,
+    ) -> Any:  # fmt: skip
         values, indices = with_indices(input, kernel_size, output_size, output_ratio, True, _random_samples)
         return (values, indices) if return_indices else values
 

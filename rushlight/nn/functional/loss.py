@@ -79,13 +79,9 @@ def weighted(loss: Tensor, weight: Tensor | None, reduction: str, name: str = ""
 
 
 def mse_loss(
-    input: Tensor,
-    target: Tensor,
-    size_average: Old = None,
-    reduce: Old = None,
-    reduction: str = "mean",
+    input: Tensor, target: Tensor, size_average: Old = None, reduce: Old = None, reduction: str = "mean",
     weight: Tensor | None = None,
-) -> Tensor:
+) -> Tensor:  # fmt: skip
     """mean (x - y)^2.
 
     >>> rushlight.nn.functional.mse_loss(rushlight.tensor([1., 2.]), rushlight.tensor([0., 0.]))
@@ -97,13 +93,9 @@ def mse_loss(
 
 
 def l1_loss(
-    input: Tensor,
-    target: Tensor,
-    size_average: Old = None,
-    reduce: Old = None,
-    reduction: str = "mean",
+    input: Tensor, target: Tensor, size_average: Old = None, reduce: Old = None, reduction: str = "mean",
     weight: Tensor | None = None,
-) -> Tensor:
+) -> Tensor:  # fmt: skip
     """mean |x - y|.
 
     >>> rushlight.nn.functional.l1_loss(rushlight.tensor([1., 2.]), rushlight.tensor([0., 0.]))
@@ -115,13 +107,9 @@ def l1_loss(
 
 
 def smooth_l1_loss(
-    input: Tensor,
-    target: Tensor,
-    size_average: Old = None,
-    reduce: Old = None,
-    reduction: str = "mean",
+    input: Tensor, target: Tensor, size_average: Old = None, reduce: Old = None, reduction: str = "mean",
     beta: float = 1.0,
-) -> Tensor:
+) -> Tensor:  # fmt: skip
     """mean of 0.5 d^2 / beta where |d| < beta, else |d| - 0.5 beta; d = x - y. RuntimeError for beta < 0.
 
     R. Girshick, *Fast R-CNN*, 2015.
@@ -157,15 +145,9 @@ def huber_loss(
 
 
 def poisson_nll_loss(
-    input: Tensor,
-    target: Tensor,
-    log_input: bool = True,
-    full: bool = False,
-    size_average: Old = None,
-    eps: float = 1e-8,
-    reduce: Old = None,
-    reduction: str = "mean",
-) -> Tensor:
+    input: Tensor, target: Tensor, log_input: bool = True, full: bool = False, size_average: Old = None,
+    eps: float = 1e-8, reduce: Old = None, reduction: str = "mean",
+) -> Tensor:  # fmt: skip
     """mean of exp(x) - y x, or x - y log(x + eps) unless `log_input`; `full`: plus Stirling's log y!.
 
     >>> from rushlight.nn import functional as F
@@ -233,13 +215,9 @@ def times(loss: Tensor, weight: Tensor | None) -> Tensor:
 
 
 def binary_cross_entropy(
-    input: Tensor,
-    target: Tensor,
-    weight: Tensor | None = None,
-    size_average: Old = None,
-    reduce: Old = None,
+    input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: Old = None, reduce: Old = None,
     reduction: str = "mean",
-) -> Tensor:
+) -> Tensor:  # fmt: skip
     """mean of -w (y log x + (1 - y) log(1 - x)), the logarithms not below -100; x are probabilities.
 
     RuntimeError for x outside [0, 1] and for dtypes that differ, ValueError for shapes that do.
@@ -267,14 +245,9 @@ def binary_cross_entropy(
 
 
 def binary_cross_entropy_with_logits(
-    input: Tensor,
-    target: Tensor,
-    weight: Tensor | None = None,
-    size_average: Old = None,
-    reduce: Old = None,
-    reduction: str = "mean",
-    pos_weight: Tensor | None = None,
-) -> Tensor:
+    input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: Old = None, reduce: Old = None,
+    reduction: str = "mean", pos_weight: Tensor | None = None,
+) -> Tensor:  # fmt: skip
     """mean of -w (p y log s + (1 - y) log(1 - s)), s = sigmoid(x), without overflow; p = pos_weight.
 
     >>> rushlight.nn.functional.binary_cross_entropy_with_logits(rushlight.tensor([0.]), rushlight.tensor([1.]))
@@ -300,13 +273,9 @@ def binary_cross_entropy_with_logits(
 
 
 def kl_div(
-    input: Tensor,
-    target: Tensor,
-    size_average: Old = None,
-    reduce: Old = None,
-    reduction: str = "mean",
+    input: Tensor, target: Tensor, size_average: Old = None, reduce: Old = None, reduction: str = "mean",
     log_target: bool = False,
-) -> Tensor:
+) -> Tensor:  # fmt: skip
     """mean of y (log y - x) for log-probabilities x and probabilities y; `log_target`: the target is log y.
 
     'mean' divides by the elements; 'batchmean', by the batch, is the divergence KL(y || exp(x)) of its definition.
@@ -347,14 +316,9 @@ def kl_div(
 
 
 def nll_loss(
-    input: Tensor,
-    target: Tensor,
-    weight: Tensor | None = None,
-    size_average: Old = None,
-    ignore_index: int = -100,
-    reduce: Old = None,
-    reduction: str = "mean",
-) -> Tensor:
+    input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: Old = None, ignore_index: int = -100,
+    reduce: Old = None, reduction: str = "mean",
+) -> Tensor:  # fmt: skip
     """mean of -x[n, y_n]: log-probabilities x (N, C, *d) or (C,), classes y (N, *d) or (), int64.
 
     `weight` (C,): factors of the classes; the mean divides by the factors of the targets. Targets equal to
@@ -415,15 +379,9 @@ def check_classes(input: Tensor, target: Tensor, weight: Tensor | None) -> None:
 
 
 def cross_entropy(
-    input: Tensor,
-    target: Tensor,
-    weight: Tensor | None = None,
-    size_average: Old = None,
-    ignore_index: int = -100,
-    reduce: Old = None,
-    reduction: str = "mean",
-    label_smoothing: float = 0.0,
-) -> Tensor:
+    input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: Old = None, ignore_index: int = -100,
+    reduce: Old = None, reduction: str = "mean", label_smoothing: float = 0.0,
+) -> Tensor:  # fmt: skip
     """mean of -log softmax(x)[n, y_n]: logits x (N, C, *d) or (C,), classes y (N, *d) or () in int64.
 
     y may also be probabilities, floats of the input's shape. `weight` (C,): factors of the classes; targets of
@@ -462,14 +420,9 @@ def along_classes(weight: Tensor | None, ndim: int, dim: int) -> Tensor | None:
 
 
 def soft_cross_entropy(
-    logs: Tensor,
-    target: Tensor,
-    weight: Tensor | None,
-    dim: int,
-    ignore_index: int,
-    reduction: str,
+    logs: Tensor, target: Tensor, weight: Tensor | None, dim: int, ignore_index: int, reduction: str,
     label_smoothing: float,
-) -> Tensor:
+) -> Tensor:  # fmt: skip
     """-sum over the classes of w y log softmax(x), for probabilities y."""
     if target.dtype.category < dtypes.FLOATING:
         raise runtime_error(
@@ -508,17 +461,10 @@ def shared_loss(
 
 
 def linear_cross_entropy(
-    input: Tensor,
-    linear_weight: Tensor,
-    target: Tensor,
-    *,
-    linear_bias: Tensor | None = None,
-    weight: Tensor | None = None,
-    reduction: str = "mean",
-    ignore_index: int | None = None,
-    label_smoothing: float = 0.0,
-    options: Any = None,
-) -> Tensor:
+    input: Tensor, linear_weight: Tensor, target: Tensor, *, linear_bias: Tensor | None = None,
+    weight: Tensor | None = None, reduction: str = "mean", ignore_index: int | None = None,
+    label_smoothing: float = 0.0, options: Any = None,
+) -> Tensor:  # fmt: skip
     """mean of -log softmax(x w^T + b)[n, y_n]: cross_entropy of a linear map; `options` do nothing here.
 
     input (N, in) or (in,), linear_weight (C, *d, in), linear_bias (C, *d), target, `weight` and errors as for
@@ -545,14 +491,9 @@ def linear_cross_entropy(
 
 
 def check_linear(
-    input: Tensor,
-    linear_weight: Tensor,
-    linear_bias: Tensor | None,
-    target: Tensor,
-    weight: Tensor | None,
-    ignore_index: int | None,
-    label_smoothing: float,
-) -> None:
+    input: Tensor, linear_weight: Tensor, linear_bias: Tensor | None, target: Tensor, weight: Tensor | None,
+    ignore_index: int | None, label_smoothing: float,
+) -> None:  # fmt: skip
     """RuntimeError, in torch's words, where the arguments of `linear_cross_entropy` do not go together."""
     x, w = input._array.shape, linear_weight._array.shape
     what = ""

@@ -22,14 +22,9 @@ Distance = Callable[[Tensor, Tensor], Tensor]
 
 
 def margin_ranking_loss(
-    input1: Tensor,
-    input2: Tensor,
-    target: Tensor,
-    margin: float = 0,
-    size_average: Old = None,
-    reduce: Old = None,
+    input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0, size_average: Old = None, reduce: Old = None,
     reduction: str = "mean",
-) -> Tensor:
+) -> Tensor:  # fmt: skip
     """mean of max(0, -y (x1 - x2) + margin): y = 1 ranks x1 above x2, y = -1 below.
 
     RuntimeError for different numbers of dimensions.
@@ -50,13 +45,9 @@ def margin_ranking_loss(
 
 
 def hinge_embedding_loss(
-    input: Tensor,
-    target: Tensor,
-    margin: float = 1.0,
-    size_average: Old = None,
-    reduce: Old = None,
+    input: Tensor, target: Tensor, margin: float = 1.0, size_average: Old = None, reduce: Old = None,
     reduction: str = "mean",
-) -> Tensor:
+) -> Tensor:  # fmt: skip
     """mean of x where y = 1, of max(0, margin - x) where y = -1.
 
     >>> from rushlight.nn import functional as F
@@ -92,14 +83,9 @@ def soft_margin_loss(
 
 
 def cosine_embedding_loss(
-    input1: Tensor,
-    input2: Tensor,
-    target: Tensor,
-    margin: float = 0,
-    size_average: Old = None,
-    reduce: Old = None,
+    input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0, size_average: Old = None, reduce: Old = None,
     reduction: str = "mean",
-) -> Tensor:
+) -> Tensor:  # fmt: skip
     """mean of 1 - cos(x1, x2) where y = 1, of max(0, cos(x1, x2) - margin) where y = -1; x (N, D) or (D,).
 
     RuntimeError for other shapes.
@@ -128,17 +114,9 @@ def cosine_embedding_loss(
 
 
 def triplet_margin_loss(
-    anchor: Tensor,
-    positive: Tensor,
-    negative: Tensor,
-    margin: float = 1.0,
-    p: float = 2,
-    eps: float = 1e-6,
-    swap: bool = False,
-    size_average: Old = None,
-    reduce: Old = None,
-    reduction: str = "mean",
-) -> Tensor:
+    anchor: Tensor, positive: Tensor, negative: Tensor, margin: float = 1.0, p: float = 2, eps: float = 1e-6,
+    swap: bool = False, size_average: Old = None, reduce: Old = None, reduction: str = "mean",
+) -> Tensor:  # fmt: skip
     """mean of max(0, |a - p| - |a - n| + margin). `swap`: |p - n| in place of |a - n| if it is smaller.
 
     anchor, positive and negative (N, D) or (D,); |.| is `pairwise_distance` with `p` and `eps`. RuntimeError for
@@ -156,15 +134,9 @@ def triplet_margin_loss(
 
 
 def triplet_margin_with_distance_loss(
-    anchor: Tensor,
-    positive: Tensor,
-    negative: Tensor,
-    *,
-    distance_function: Distance | None = None,
-    margin: float = 1.0,
-    swap: bool = False,
-    reduction: str = "mean",
-) -> Tensor:
+    anchor: Tensor, positive: Tensor, negative: Tensor, *, distance_function: Distance | None = None,
+    margin: float = 1.0, swap: bool = False, reduction: str = "mean",
+) -> Tensor:  # fmt: skip
     """mean of max(0, d(a, p) - d(a, n) + margin) with d = `distance_function`. `swap`: d(p, n) in place of d(a, n) if
     it is smaller.
 
@@ -193,13 +165,9 @@ def triplet_margin_with_distance_loss(
 
 
 def multilabel_soft_margin_loss(
-    input: Tensor,
-    target: Tensor,
-    weight: Tensor | None = None,
-    size_average: Old = None,
-    reduce: Old = None,
+    input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: Old = None, reduce: Old = None,
     reduction: str = "mean",
-) -> Tensor:
+) -> Tensor:  # fmt: skip
     """mean over classes, then samples, of -w (y log s + (1 - y) log(1 - s)), s = sigmoid(x); x, y (*, C).
 
     >>> from rushlight.nn import functional as F
@@ -235,15 +203,9 @@ def check_labels(target: Tensor) -> None:
 
 
 def multi_margin_loss(
-    input: Tensor,
-    target: Tensor,
-    p: int = 1,
-    margin: float = 1.0,
-    weight: Tensor | None = None,
-    size_average: Old = None,
-    reduce: Old = None,
-    reduction: str = "mean",
-) -> Tensor:
+    input: Tensor, target: Tensor, p: int = 1, margin: float = 1.0, weight: Tensor | None = None,
+    size_average: Old = None, reduce: Old = None, reduction: str = "mean",
+) -> Tensor:  # fmt: skip
     """mean over samples of sum over c != y of w_y max(0, margin - x_y + x_c)^p / C; x (N, C) or (C,), y (N,) or ().
 
     ValueError unless p is 1 or 2, RuntimeError for shapes that do not fit.

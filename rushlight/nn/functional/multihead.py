@@ -22,32 +22,14 @@ Qkv = tuple[Tensor, Tensor, Tensor]
 
 
 def multi_head_attention_forward(
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    embed_dim_to_check: int,
-    num_heads: int,
-    in_proj_weight: Tensor | None,
-    in_proj_bias: Tensor | None,
-    bias_k: Tensor | None,
-    bias_v: Tensor | None,
-    add_zero_attn: bool,
-    dropout_p: float,
-    out_proj_weight: Tensor,
-    out_proj_bias: Tensor | None,
-    training: bool = True,
-    key_padding_mask: Tensor | None = None,
-    need_weights: bool = True,
-    attn_mask: Tensor | None = None,
-    use_separate_proj_weight: bool = False,
-    q_proj_weight: Tensor | None = None,
-    k_proj_weight: Tensor | None = None,
-    v_proj_weight: Tensor | None = None,
-    static_k: Tensor | None = None,
-    static_v: Tensor | None = None,
-    average_attn_weights: bool = True,
-    is_causal: bool = False,
-) -> tuple[Tensor, Tensor | None]:
+    query: Tensor, key: Tensor, value: Tensor, embed_dim_to_check: int, num_heads: int, in_proj_weight: Tensor | None,
+    in_proj_bias: Tensor | None, bias_k: Tensor | None, bias_v: Tensor | None, add_zero_attn: bool, dropout_p: float,
+    out_proj_weight: Tensor, out_proj_bias: Tensor | None, training: bool = True,
+    key_padding_mask: Tensor | None = None, need_weights: bool = True, attn_mask: Tensor | None = None,
+    use_separate_proj_weight: bool = False, q_proj_weight: Tensor | None = None, k_proj_weight: Tensor | None = None,
+    v_proj_weight: Tensor | None = None, static_k: Tensor | None = None, static_v: Tensor | None = None,
+    average_attn_weights: bool = True, is_causal: bool = False,
+) -> tuple[Tensor, Tensor | None]:  # fmt: skip
     """concat over heads h of softmax(q_h k_h^T / sqrt(D) + mask) v_h, projected; q, k, v are projections of the inputs.
 
     query (L, N, E), key and value (S, N, *), without N for one sequence. `in_proj_weight` (3 E, E), or three weights
@@ -135,15 +117,9 @@ def projected_separately(q: Tensor, k: Tensor, v: Tensor, weights: tuple, bias: 
 
 
 def split_heads(
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    heads: int,
-    bias_k: Tensor | None,
-    bias_v: Tensor | None,
-    static_k: Tensor | None,
+    q: Tensor, k: Tensor, v: Tensor, heads: int, bias_k: Tensor | None, bias_v: Tensor | None, static_k: Tensor | None,
     static_v: Tensor | None,
-) -> Qkv:
+) -> Qkv:  # fmt: skip
     """(L, N, E) -> (N, heads, L, D), after one more key and value, the biases, if there are some."""
     if (bias_k is None) != (bias_v is None):
         given, missing = ("bias_k", "bias_v") if bias_v is None else ("bias_v", "bias_k")

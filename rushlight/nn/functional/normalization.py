@@ -53,12 +53,9 @@ def of_halves(function: Callable) -> Callable:
 
 @of_halves
 def layer_norm(
-    input: Tensor,
-    normalized_shape: Sequence[int],
-    weight: Tensor | None = None,
-    bias: Tensor | None = None,
+    input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None = None, bias: Tensor | None = None,
     eps: float = 1e-5,
-) -> Tensor:
+) -> Tensor:  # fmt: skip
     """(x - mean) / sqrt(var + eps) * weight + bias, over the last dimensions, which have `normalized_shape`.
 
     weight and bias have that shape too. RuntimeError where the shapes do not fit.
@@ -135,15 +132,9 @@ def check_pair(running_mean: Tensor | None, running_var: Tensor | None) -> None:
 
 @of_halves
 def batch_norm(
-    input: Tensor,
-    running_mean: Tensor | None,
-    running_var: Tensor | None,
-    weight: Tensor | None = None,
-    bias: Tensor | None = None,
-    training: bool = False,
-    momentum: float = 0.1,
-    eps: float = 1e-5,
-) -> Tensor:
+    input: Tensor, running_mean: Tensor | None, running_var: Tensor | None, weight: Tensor | None = None,
+    bias: Tensor | None = None, training: bool = False, momentum: float = 0.1, eps: float = 1e-5,
+) -> Tensor:  # fmt: skip
     """(x - mean) / sqrt(var + eps) * weight + bias, mean and var over all but the channels in dimension 1.
 
     Training uses the statistics of the batch, and updates the running ones with `momentum`; evaluation uses the running
@@ -184,16 +175,9 @@ def batch_norm(
 
 
 def normalized_by_batch(
-    input: Tensor,
-    weight: Tensor | None,
-    bias: Tensor | None,
-    dims: tuple[int, ...],
-    eps: float,
-    running_mean: Tensor | None,
-    running_var: Tensor | None,
-    momentum: float,
-    count: int,
-) -> Tensor:
+    input: Tensor, weight: Tensor | None, bias: Tensor | None, dims: tuple[int, ...], eps: float,
+    running_mean: Tensor | None, running_var: Tensor | None, momentum: float, count: int,
+) -> Tensor:  # fmt: skip
     """The input, normalized by the batch's statistics; the running statistics are updated."""
     out, mean, var = normalization.batch_norm(input, weight, bias, dims, eps)
     if running_mean is not None or running_var is not None:
@@ -267,15 +251,9 @@ def check_channels(input: Tensor, **vectors: Tensor | None) -> None:
 
 @of_halves
 def instance_norm(
-    input: Tensor,
-    running_mean: Tensor | None = None,
-    running_var: Tensor | None = None,
-    weight: Tensor | None = None,
-    bias: Tensor | None = None,
-    use_input_stats: bool = True,
-    momentum: float = 0.1,
-    eps: float = 1e-5,
-) -> Tensor:
+    input: Tensor, running_mean: Tensor | None = None, running_var: Tensor | None = None, weight: Tensor | None = None,
+    bias: Tensor | None = None, use_input_stats: bool = True, momentum: float = 0.1, eps: float = 1e-5,
+) -> Tensor:  # fmt: skip
     """(x - mean) / sqrt(var + eps) * weight + bias, mean and var of each sample's channels, over the * of (N, C, *).
 
     `use_input_stats=False`: the running ones, as batch_norm does. ValueError for a single element in *. D. Ulyanov, A.

@@ -36,14 +36,9 @@ def max_pooling(n: int) -> tuple[Callable, Callable]:
     name = f"max_pool{n}d"
 
     def max_pool(
-        input: Tensor,
-        kernel_size: Any,
-        stride: Any = None,
-        padding: Any = 0,
-        dilation: Any = 1,
-        ceil_mode: bool = False,
-        return_indices: bool = False,
-    ) -> Any:
+        input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,
+        ceil_mode: bool = False, return_indices: bool = False,
+    ) -> Any:  # fmt: skip
         kernel, step, margin, spread = window(kernel_size, stride, padding, dilation, n)
         x, added = batched(input, n, name)
         if not return_indices and mode().batch is None and unrecorded(x, ()):
@@ -55,14 +50,9 @@ def max_pooling(n: int) -> tuple[Callable, Callable]:
         return (values, indices) if return_indices else values
 
     def with_indices(
-        input: Tensor,
-        kernel_size: Any,
-        stride: Any = None,
-        padding: Any = 0,
-        dilation: Any = 1,
-        ceil_mode: bool = False,
-        return_indices: bool = False,
-    ) -> tuple[Tensor, Tensor]:
+        input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,
+        ceil_mode: bool = False, return_indices: bool = False,
+    ) -> tuple[Tensor, Tensor]:  # fmt: skip
         return max_pool(input, kernel_size, stride, padding, dilation, ceil_mode, True)
 
     return named(
@@ -100,16 +90,9 @@ def avg_pooling(n: int) -> Callable:
     name = f"avg_pool{n}d"
 
     def avg_pool(
-        input: Tensor,
-        kernel_size: Any,
-        stride: Any = None,
-        padding: Any = 0,
-        ceil_mode: bool = False,
-        count_include_pad: bool = True,
-        divisor_override: int | None = None,
-        *,
-        out: Tensor | None = None,
-    ) -> Tensor:
+        input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
+        count_include_pad: bool = True, divisor_override: int | None = None, *, out: Tensor | None = None,
+    ) -> Tensor:  # fmt: skip
         kernel, step, margin, _ = window(kernel_size, None if stride == () else stride, padding, 1, n)
         if divisor_override is not None:
             divisor_override = integer(divisor_override, "divisor_override")

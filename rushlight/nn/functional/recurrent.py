@@ -86,15 +86,9 @@ def summed_bias(w: Weights) -> list[Tensor]:
 
 
 def layers(
-    mode: str,
-    x: Tensor,
-    starts: Sequence[Sequence[Tensor]],
-    weights: Sequence[Weights],
-    sizes: Sizes,
-    bidirectional: bool,
-    dropout: float,
-    first: bool = False,
-) -> tuple[Tensor, tuple[Tensor, ...]]:
+    mode: str, x: Tensor, starts: Sequence[Sequence[Tensor]], weights: Sequence[Weights], sizes: Sizes,
+    bidirectional: bool, dropout: float, first: bool = False,
+) -> tuple[Tensor, tuple[Tensor, ...]]:  # fmt: skip
     """x (T, N, in), (N, T, in) if the batch is `first`, or rows as `sizes` says, through all layers: out like x, the
     states.
 
@@ -138,13 +132,9 @@ def check_dtypes(x: Tensor, states: Sequence[Tensor]) -> None:
 
 
 def lstm_cell(
-    input: Tensor,
-    hx: Sequence[Tensor],
-    w_ih: Tensor,
-    w_hh: Tensor,
-    b_ih: Tensor | None = None,
+    input: Tensor, hx: Sequence[Tensor], w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None,
     b_hh: Tensor | None = None,
-) -> tuple[Tensor, Tensor]:
+) -> tuple[Tensor, Tensor]:  # fmt: skip
     """i, f, o = sigmoid(W x + b + U h + b'), g = tanh(the same), c' = f c + i g, h' = o tanh(c'); returns h', c'.
 
     x (N, in), h and c (N, H), weights (4 H, in) and (4 H, H) hold i, f, g, o in this order.

@@ -27,14 +27,9 @@ MAX_ELEMENTS = 2**58  # of one image: no address space has more
 
 
 def interpolate(
-    input: Tensor,
-    size: Any = None,
-    scale_factor: Any = None,
-    mode: str = "nearest",
-    align_corners: bool | None = None,
-    recompute_scale_factor: bool | None = None,
-    antialias: bool = False,
-) -> Tensor:
+    input: Tensor, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None,
+    recompute_scale_factor: bool | None = None, antialias: bool = False,
+) -> Tensor:  # fmt: skip
     """out[i] = input at (i + 0.5) / scale - 0.5, in each spatial dimension of (N, C, *size), as `mode` says.
 
     `size`: that of the output, or `scale_factor`: numbers, or one for each dimension. `mode`: 'nearest',
