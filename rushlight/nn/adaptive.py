@@ -36,8 +36,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
     E. Grave et al., Efficient softmax approximation for GPUs, https://arxiv.org/abs/1609.04309
 
     >>> m = rushlight.nn.AdaptiveLogSoftmaxWithLoss(16, 10, [2, 6])
-    >>> rushlight.allclose(m.log_prob(rushlight.ones(3, 16)).exp().sum(1),
-    ...     rushlight.ones(3))  # over all 10 classes
+    >>> rushlight.allclose(m.log_prob(rushlight.ones(3, 16)).exp().sum(1), rushlight.ones(3))  # over all 10 classes
     True
     """
 

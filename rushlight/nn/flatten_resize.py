@@ -54,8 +54,7 @@ class Unflatten(Layer, shows="dim unflattened_size"):
 class Fold(Layer, function=F.fold):
     """out[n, c, h, w] = sum of the elements that `Unfold` takes from there: (N, C kh kw, L) -> (N, C, *output_size).
 
-    >>> rushlight.nn.Fold(output_size=3, kernel_size=2)(rushlight.ones(1, 4,
-    ...     4))  # how many windows meet at each place
+    >>> rushlight.nn.Fold(output_size=3, kernel_size=2)(rushlight.ones(1, 4, 4))  # how many windows meet at each place
     tensor([[[[1., 2., 1.],
               [2., 4., 2.],
               [1., 2., 1.]]]])
@@ -65,8 +64,7 @@ class Fold(Layer, function=F.fold):
 class Unfold(Layer, function=F.unfold):
     """out[n, (c, i, j), (p, q)] = x[n, c, p s - pad + i d, q s - pad + j d]: (N, C, H, W) -> (N, C kh kw, L).
 
-    >>> rushlight.nn.Unfold(kernel_size=2)(rushlight.arange(9.).reshape(1, 1, 3,
-    ...     3))  # a column for each of 4 windows
+    >>> rushlight.nn.Unfold(kernel_size=2)(rushlight.arange(9.).reshape(1, 1, 3, 3))  # a column for each of 4 windows
     tensor([[[0., 1., 3., 4.],
              [1., 2., 4., 5.],
              [3., 4., 6., 7.],

@@ -27,8 +27,7 @@ def of_input(n: int) -> Callable:
 
     The gradient of the input from that of the output, dy (`grad_output`); `input_size`: its shape.
 
-    >>> w, dy = rushlight.ones(1, 1, {", ".join("3" * n)}), rushlight.ones(1, 1,
-    ...     {", ".join("2" * n)})
+    >>> w, dy = rushlight.ones(1, 1, {", ".join("3" * n)}), rushlight.ones(1, 1, {", ".join("2" * n)})
     >>> rushlight.nn.grad.conv{n}d_input((1, 1, {", ".join("4" * n)}), w, dy).sum() == {6**n}
     tensor(True)
     """
@@ -50,8 +49,7 @@ def of_weight(n: int) -> Callable:
 
     The gradient of the weight from that of the output, dy (`grad_output`); `weight_size`: its shape.
 
-    >>> x, dy = rushlight.ones(1, 1, {", ".join("4" * n)}), rushlight.ones(1, 1,
-    ...     {", ".join("2" * n)})
+    >>> x, dy = rushlight.ones(1, 1, {", ".join("4" * n)}), rushlight.ones(1, 1, {", ".join("2" * n)})
     >>> rushlight.nn.grad.conv{n}d_weight(x, (1, 1, {", ".join("3" * n)}), dy).flatten()[0] == {2**n}
     tensor(True)
     """  # noqa: E501

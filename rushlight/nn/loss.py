@@ -63,8 +63,7 @@ class SmoothL1Loss(_Loss, function=F.smooth_l1_loss):
 
 
 class HuberLoss(_Loss, function=F.huber_loss, settings="reduction delta"):
-    """mean of 0.5 d^2 where |d| < delta, else delta (|d| - 0.5 delta); d = x - y. P. J. Huber,
-    1964.
+    """mean of 0.5 d^2 where |d| < delta, else delta (|d| - 0.5 delta); d = x - y. P. J. Huber, 1964.
 
     >>> rushlight.nn.HuberLoss(reduction="none", delta=2.0)(rushlight.tensor([0.5, 3.]), rushlight.tensor([0., 0.]))
     tensor([0.1250, 4.0000])
@@ -79,8 +78,7 @@ class HuberLoss(_Loss, function=F.huber_loss, settings="reduction delta"):
 class PoissonNLLLoss(_Loss, function=F.poisson_nll_loss):
     """mean of exp(x) - y x, or x - y log(x + eps) unless `log_input`; `full`: plus Stirling's log y!.
 
-    >>> rushlight.nn.PoissonNLLLoss()(rushlight.tensor([0.]),
-    ...     rushlight.tensor([2.]))  # rate exp(0), count 2
+    >>> rushlight.nn.PoissonNLLLoss()(rushlight.tensor([0.]), rushlight.tensor([2.]))  # rate exp(0), count 2
     tensor(1.)
     """
 
@@ -122,8 +120,7 @@ class BCELoss(_WeightedLoss, function=F.binary_cross_entropy):
 class BCEWithLogitsLoss(_WeightedLoss, function=F.binary_cross_entropy_with_logits):
     """mean of -w (p y log s + (1 - y) log(1 - s)), s = sigmoid(x), without overflow; p = pos_weight.
 
-    >>> rushlight.nn.BCEWithLogitsLoss()(rushlight.tensor([0., 1000.]), rushlight.tensor([1.,
-    ...     1.]))  # log 2 / 2
+    >>> rushlight.nn.BCEWithLogitsLoss()(rushlight.tensor([0., 1000.]), rushlight.tensor([1., 1.]))  # log 2 / 2
     tensor(0.3466)
     """
 
@@ -276,8 +273,7 @@ class MultiLabelMarginLoss(_Loss, function=F.multilabel_margin_loss):
     labels, ended by -1.
 
     >>> x, y = rushlight.tensor([[0.1, 0.2, 0.9]]), rushlight.tensor([[2, -1, -1]])
-    >>> rushlight.nn.MultiLabelMarginLoss()(x,
-    ...     y)  # label 2 alone: ((1 - 0.9 + 0.1) + (1 - 0.9 + 0.2)) / 3
+    >>> rushlight.nn.MultiLabelMarginLoss()(x, y)  # label 2 alone: ((1 - 0.9 + 0.1) + (1 - 0.9 + 0.2)) / 3
     tensor(0.1667)
     """
 
@@ -285,8 +281,7 @@ class MultiLabelMarginLoss(_Loss, function=F.multilabel_margin_loss):
 class MultiLabelSoftMarginLoss(_WeightedLoss, function=F.multilabel_soft_margin_loss):
     """mean of -w (y log s + (1 - y) log(1 - s)), s = sigmoid(x), over classes and samples.
 
-    >>> rushlight.nn.MultiLabelSoftMarginLoss()(rushlight.tensor([[0., 100.]]), rushlight.ones(1,
-    ...     2))  # (log 2 + 0) / 2
+    >>> rushlight.nn.MultiLabelSoftMarginLoss()(rushlight.tensor([[0., 100.]]), rushlight.ones(1, 2))  # (log 2 + 0) / 2
     tensor(0.3466)
     """
 
@@ -311,8 +306,7 @@ class MultiMarginLoss(_WeightedLoss, function=F.multi_margin_loss):
 
 
 class TripletMarginLoss(_Loss, function=F.triplet_margin_loss):
-    """mean of max(0, |a - p| - |a - n| + margin). ValueError for a margin <= 0. V. Balntas et al.,
-    2016.
+    """mean of max(0, |a - p| - |a - n| + margin). ValueError for a margin <= 0. V. Balntas et al., 2016.
 
     >>> anchor, positive, negative = rushlight.tensor([[0.]]), rushlight.tensor([[2.]]), rushlight.tensor([[1.5]])
     >>> rushlight.nn.TripletMarginLoss()(anchor, positive, negative)  # 2 - 1.5 + 1
@@ -360,7 +354,6 @@ class CTCLoss(_Loss, function=F.ctc_loss, settings="blank reduction zero_infinit
     A. Graves et al., *Connectionist temporal classification*, 2006.
 
     >>> x = rushlight.tensor([[0.6, 0.4], [0.6, 0.4]]).log()  # two steps, the blank and the label 1
-    >>> rushlight.nn.CTCLoss()(x, rushlight.tensor([1]), (2,),
-    ...     (1,)).exp()  # 1 / (1 - 0.36): missed if both are blank
+    >>> rushlight.nn.CTCLoss()(x, rushlight.tensor([1]), (2,), (1,)).exp()  # 1 / (1 - 0.36): missed if both are blank
     tensor(1.5625)
     """

@@ -365,8 +365,7 @@ class LayerNorm(_Affine):
 class RMSNorm(Module):
     """x / sqrt(mean(x^2) + eps) * weight over the last dimensions, of `normalized_shape`.
 
-    Default eps: that of the dtype. B. Zhang, R. Sennrich, *Root mean square layer normalization*,
-    2019.
+    Default eps: that of the dtype. B. Zhang, R. Sennrich, *Root mean square layer normalization*, 2019.
 
     >>> rushlight.nn.RMSNorm(2)(rushlight.tensor([3., 4.])).detach()  # over sqrt(12.5)
     tensor([0.8485, 1.1314])
@@ -428,8 +427,7 @@ class GroupNorm(_Affine):
 
 
 class LocalResponseNorm(Layer, function=F.local_response_norm):
-    """x / (k + alpha mean of x^2 over `size` neighbouring channels)^beta. A. Krizhevsky et al.,
-    2012.
+    """x / (k + alpha mean of x^2 over `size` neighbouring channels)^beta. A. Krizhevsky et al., 2012.
 
     >>> rushlight.nn.LocalResponseNorm(3, alpha=3.0, beta=1.0)(rushlight.ones(1, 3, 1)).squeeze()
     tensor([0.3333, 0.2500, 0.3333])

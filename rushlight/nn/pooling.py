@@ -150,8 +150,7 @@ class _AdaptiveAvgPoolNd(Layer, function=F.adaptive_avg_pool2d):
 class AdaptiveAvgPool1d(_AdaptiveAvgPoolNd, function=F.adaptive_avg_pool1d):
     """out[n, c, p] = mean of x[n, c, floor(p L / out):ceil((p + 1) L / out)], of (N, C, L) or (C, L).
 
-    >>> rushlight.nn.AdaptiveAvgPool1d(2)(rushlight.tensor([[1., 2.,
-    ...     3.]]))  # of 1 and 2, of 2 and 3
+    >>> rushlight.nn.AdaptiveAvgPool1d(2)(rushlight.tensor([[1., 2., 3.]]))  # of 1 and 2, of 2 and 3
     tensor([[1.5000, 2.5000]])
     """
 

@@ -45,8 +45,7 @@ def relu6(input: Tensor, inplace: bool = False) -> Tensor:
 def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """x where x > 0, else alpha (exp(x) - 1).
 
-    D.-A. Clevert, T. Unterthiner, S. Hochreiter, *Fast and accurate deep network learning by ELUs*,
-    2016.
+    D.-A. Clevert, T. Unterthiner, S. Hochreiter, *Fast and accurate deep network learning by ELUs*, 2016.
 
     >>> rushlight.nn.functional.elu(rushlight.tensor([-50., -1., 2.]))
     tensor([-1.0000, -0.6321,  2.0000])
@@ -72,8 +71,7 @@ def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
 
 
 def selu(input: Tensor, inplace: bool = False) -> Tensor:
-    """1.0507 x where x > 0, else 1.0507 * 1.6733 (exp(x) - 1): the factors keep mean 0 and variance
-    1.
+    """1.0507 x where x > 0, else 1.0507 * 1.6733 (exp(x) - 1): the factors keep mean 0 and variance 1.
 
     G. Klambauer et al., *Self-normalizing neural networks*, 2017.
 
@@ -308,8 +306,7 @@ def rrelu(
     """x where x > 0, else r x. In training r is uniform in [lower, upper), one for each element; else r is the mean
     (lower + upper) / 2.
 
-    RuntimeError for lower > upper. B. Xu et al., *Empirical evaluation of rectified activations*,
-    2015.
+    RuntimeError for lower > upper. B. Xu et al., *Empirical evaluation of rectified activations*, 2015.
 
     >>> from rushlight.nn import functional as F
     >>> F.rrelu(rushlight.tensor([-24., 1.]))  # 24 (1/8 + 1/3) / 2

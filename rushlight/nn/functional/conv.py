@@ -218,8 +218,7 @@ def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0,
     (N, C, H, W) -> (N, C kh kw, L), or without N. RuntimeError where no window fits.
 
     >>> from rushlight.nn import functional as F
-    >>> F.unfold(rushlight.arange(9.).reshape(1, 1, 3, 3),
-    ...     kernel_size=2)  # a column for each of 4 windows
+    >>> F.unfold(rushlight.arange(9.).reshape(1, 1, 3, 3), kernel_size=2)  # a column for each of 4 windows
     tensor([[[0., 1., 3., 4.],
              [1., 2., 4., 5.],
              [3., 4., 6., 7.],
@@ -242,8 +241,7 @@ def fold(
     Both may lack N. RuntimeError where the columns do not fit the output size.
 
     >>> from rushlight.nn import functional as F
-    >>> F.fold(rushlight.ones(1, 4, 4), output_size=3,
-    ...     kernel_size=2)  # how many windows meet at each place
+    >>> F.fold(rushlight.ones(1, 4, 4), output_size=3, kernel_size=2)  # how many windows meet at each place
     tensor([[[[1., 2., 1.],
               [2., 4., 2.],
               [1., 2., 1.]]]])

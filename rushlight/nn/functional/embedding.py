@@ -96,8 +96,7 @@ def embedding_bag(
 
     >>> from rushlight.nn import functional as F
     >>> rows = rushlight.tensor([[1.], [10.], [100.]])
-    >>> F.embedding_bag(rushlight.tensor([0, 2, 1]), rows, rushlight.tensor([0, 2]),
-    ...     mode="sum")  # rows 0 and 2, then 1
+    >>> F.embedding_bag(rushlight.tensor([0, 2, 1]), rows, rushlight.tensor([0, 2]), mode="sum")  # rows 0 and 2, then 1
     tensor([[101.],
             [ 10.]])
     """

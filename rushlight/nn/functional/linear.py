@@ -58,8 +58,7 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
     RuntimeError where sizes do not fit.
 
     >>> from rushlight.nn import functional as F
-    >>> F.bilinear(rushlight.tensor([1., 2.]), rushlight.tensor([3., 4.]), rushlight.ones(1, 2,
-    ...     2))  # (1 + 2) (3 + 4)
+    >>> F.bilinear(rushlight.tensor([1., 2.]), rushlight.tensor([3., 4.]), rushlight.ones(1, 2, 2))  # (1 + 2) (3 + 4)
     tensor([21.])
     """
     a, b = input1._array.shape, input2._array.shape
@@ -133,8 +132,7 @@ def pdist(input: Tensor, p: float = 2) -> Tensor:
     """|x_i - x_j|_p for all rows i < j of (N, M): (N (N - 1) / 2,). RuntimeError for other dimensions, or p < 0.
 
     >>> from rushlight.nn import functional as F
-    >>> F.pdist(rushlight.tensor([[0., 0.], [3., 4.], [0.,
-    ...     1.]]))  # of rows 0 and 1, 0 and 2, 1 and 2
+    >>> F.pdist(rushlight.tensor([[0., 0.], [3., 4.], [0., 1.]]))  # of rows 0 and 1, 0 and 2, 1 and 2
     tensor([5.0000, 1.0000, 4.2426])
     """
     if input._array.ndim != 2:

@@ -326,8 +326,7 @@ def nll_loss(
     do not fit.
 
     >>> from rushlight.nn import functional as F
-    >>> F.nll_loss(rushlight.tensor([[-0.1, -2.3], [-0.7, -0.7]]), rushlight.tensor([0,
-    ...     1]))  # (0.1 + 0.7) / 2
+    >>> F.nll_loss(rushlight.tensor([[-0.1, -2.3], [-0.7, -0.7]]), rushlight.tensor([0, 1]))  # (0.1 + 0.7) / 2
     tensor(0.4000)
     """
     reduction = reduction_of(size_average, reduce, reduction)

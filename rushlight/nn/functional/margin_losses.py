@@ -171,8 +171,7 @@ def multilabel_soft_margin_loss(
     """mean over classes, then samples, of -w (y log s + (1 - y) log(1 - s)), s = sigmoid(x); x, y (*, C).
 
     >>> from rushlight.nn import functional as F
-    >>> F.multilabel_soft_margin_loss(rushlight.tensor([[0., 100.]]), rushlight.ones(1,
-    ...     2))  # (log 2 + 0) / 2
+    >>> F.multilabel_soft_margin_loss(rushlight.tensor([[0., 100.]]), rushlight.ones(1, 2))  # (log 2 + 0) / 2
     tensor(0.3466)
     """
     reduction = reduction_of(size_average, reduce, reduction)

@@ -139,8 +139,7 @@ def batch_norm(
 
     Training uses the statistics of the batch, and updates the running ones with `momentum`; evaluation uses the running
     ones. All arguments (C,). ValueError for one value per channel in training, RuntimeError for shapes that do not fit.
-    S. Ioffe, C. Szegedy, *Batch normalization*,
-    2015.
+    S. Ioffe, C. Szegedy, *Batch normalization*, 2015.
 
     >>> mean, var = rushlight.zeros(1), rushlight.ones(1)
     >>> rushlight.nn.functional.batch_norm(rushlight.tensor([[1.], [3.]]), mean, var, training=True)
@@ -325,8 +324,7 @@ def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: flo
     networks*, 2012.
 
     >>> from rushlight.nn import functional as F
-    >>> F.local_response_norm(rushlight.ones(1, 3, 1), size=3, alpha=3.0,
-    ...     beta=1.0).squeeze()  # 1 / 3, 1 / 4, 1 / 3
+    >>> F.local_response_norm(rushlight.ones(1, 3, 1), size=3, alpha=3.0, beta=1.0).squeeze()  # 1 / 3, 1 / 4, 1 / 3
     tensor([0.3333, 0.2500, 0.3333])
     """
     if input._array.ndim < 3:
