@@ -1,4 +1,4 @@
-"""Discrete Fourier transforms, as in torch.fft: `rushlight.fft.fft(x)` and its like, with derivatives of any order."""
+"""Discrete Fourier transforms, as in torch.fft: `rushlight.fft.fft(x)` and so on, with derivatives of any order."""
 
 from __future__ import annotations
 

@@ -150,7 +150,7 @@ class Attribute(NamedTuple):
 
 
 def isinstance(obj: Any, target_type: Any) -> bool:
-    """Whether an object has a type, which may be that of a container: `list[int]`.
+    """Whether an object has a type, which may be a container's: `list[int]`.
 
     >>> rushlight.jit.isinstance([1, 2], list[int]), rushlight.jit.isinstance(["a"], list[int])
     (True, False)

@@ -1,4 +1,4 @@
-"""Special functions, as in torch.special: `rushlight.special.erfcx(x)` and its like."""
+"""Special functions, as in torch.special: `rushlight.special.erfcx(x)` and so on."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ much as loading the loops (`charge` in `fast/policy.py`). The number of elements
 clock: a program gives the same numbers each time.
 
 The exception is the first run on a machine, which has no machine code yet. Another process of low
-priority then compiles the loops, and NumPy goes on meanwhile (`loops/background.py`), so the last
+priority then compiles the loops, and NumPy continues meanwhile (`loops/background.py`), so the last
 bits of this run depend on the machine's speed. Three switches make the program wait for its loops:
 `rushlight.fast.settle()`, which also uses them from the first op on,
 `use_deterministic_algorithms(True)`, and `RUSHLIGHT_LOOPS=wait` in the environment.
@@ -47,7 +47,7 @@ To add a way, see "Add a faster way" in CONTRIBUTING.md. `tests/fast/test_index_
 
 ## Ways of ops
 
-*Small arrays*: once loops are loaded, the way takes arrays from so many elements on.
+*Small arrays*: once loops are loaded, the way is used from this number of elements on.
 
 | op | derivative by | elements | small arrays | passes | file |
 |---|---|---:|---:|---:|---|
@@ -59,8 +59,8 @@ NumPy.
 
 ## Ways of kernels
 
-A kernel that other kernels call has its way at itself. The way decides by its arguments whether
-NumPy does the work: the constants below say how.
+A kernel that other kernels call is marked with its way. The way decides by its arguments whether
+NumPy does the work, using the constants below.
 
 | kernel | elements | file |
 |---|---:|---|

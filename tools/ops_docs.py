@@ -23,7 +23,7 @@ START = """\
 # Ops and coverage
 
 Written by `make ops` from the op table and from the names that torch {version} has. A name counts if rushlight has it;
-what it does is measured against torch by the tests and by the conformance report.
+its behaviour is measured against torch by the tests and by the conformance report.
 
 | where | torch's names | in rushlight | |
 |---|---:|---:|---:|

@@ -370,7 +370,7 @@ def methods() -> str:
 
 
 NAMES = '''\
-"""What Tensor has besides what `import rushlight` gives it. Written by `make stubs`."""
+"""Methods of Tensor that load on first use. Written by `make stubs`."""
 
 METHODS = """
 {}

@@ -109,7 +109,7 @@ class FunctionNode(Node):
     places: list[int]  # the positions of the tensors among the arguments of forward
     outputs: (
         list | None
-    )  # None for one output; for several, (shape, dtype) of each, None for an output that is no tensor
+    )  # None for one output; for several, (shape, dtype) of each, None for an output that is not a tensor
     function: type[Function]
 
     def __getattr__(self, name: str) -> Any:
@@ -348,7 +348,8 @@ def finish(node: FunctionNode, args: tuple, made: Any, recorded: bool) -> Any:
 def position(t: Any, outs: list) -> int | None:
     """The number of the output that the saved tensor `t` is, or None.
 
-    An input that forward returned unchanged is no output: its alias is, which has another gradient."""
+    An input that forward returned unchanged is not an output: its alias is, which has another gradient.
+    """
     for i, out in enumerate(outs):
         if t is not None and t is out and out._node is not None:
             return i

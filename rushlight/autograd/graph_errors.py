@@ -87,8 +87,9 @@ def outlived(node: Node) -> tuple[str, Tensor] | None:
 
 
 def held_tensors() -> Iterator[tuple[str, Tensor]]:
-    """(name, tensor) for the tensors in the user's variables, here and in the callers, and in what these hold: h,
-    self.h, states[2]."""
+    """(name, tensor) for the tensors in the user's variables, here and in the callers, and in their lists, dicts and
+    objects: h, self.h, states[2].
+    """
     frame = user_frame(1)
     while frame is not None:
         for space in () if ours(frame.f_code.co_filename) else (frame.f_locals, frame.f_globals):

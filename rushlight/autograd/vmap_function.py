@@ -2,8 +2,9 @@
 methods.
 
 The call is recorded between batched tensors as usual. Between the values it must be one op, too, with the user's
-derivatives and not those of the ops in its forward; so a generated rule is another Function, whose forward, backward
-and jvp run the user's methods at a level of vmap."""
+derivatives instead of the derivatives of the ops in its forward; so a generated rule is another Function, whose
+forward, backward and jvp run the user's methods at a level of vmap.
+"""
 
 from __future__ import annotations
 

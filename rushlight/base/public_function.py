@@ -14,7 +14,7 @@ MADE: dict[Any, PublicFunction] = {}
 
 
 class PublicFunction(partial):
-    """A public function of the library. Its attributes are those of the Python function `func`, which the library's own
+    """A public function of the library. It has the attributes of the Python function `func`, which the library's own
     modules call. A call takes 0.03 us longer.
     """
 
@@ -79,7 +79,7 @@ HOMES: dict[PublicFunction, tuple[str, str]] = {}
 
 
 def home(function: PublicFunction) -> tuple[str, str]:
-    """(namespace, name in it) of a public function, from which pickle finds it again: ("rushlight.linalg", "svd")."""
+    """The (namespace, name) by which pickle finds a public function: ("rushlight.linalg", "svd")."""
     if function not in HOMES:
         spaces = [path for path in [*modules] if path.startswith("rushlight.")]
         for path in ("rushlight", *sorted(spaces, key=lambda path: path.count("."))):

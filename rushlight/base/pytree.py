@@ -94,7 +94,7 @@ KINDS: dict[type, Kind] = {
     ),
     deque: Kind(lambda d: (d, d.maxlen), deque, indices),
 }
-# Named tuples: Python's take their fields as separate arguments, those of ops take one tuple.
+# Named tuples: Python's classes take their fields as separate arguments, the classes of ops take one tuple.
 NAMED = Kind(lambda t: (t, type(t)), lambda leaves, cls: cls(*leaves), fields)
 RESULTS = Kind(lambda t: (t, type(t)), lambda leaves, cls: cls(tuple(leaves)), fields)
 

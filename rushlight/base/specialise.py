@@ -1,4 +1,4 @@
-"""A plain function, specialised for what is known: the call and the backward of each op are made so.
+"""A plain function, specialised for known values: the call and the backward of each op are made so.
 
     def total(op, values):
         grad = {}

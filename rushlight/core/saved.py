@@ -37,7 +37,7 @@ def kept_items(op: Op) -> tuple[tuple[str, int, tuple[int, ...], bool], ...]:
         elif fact in ("shape", "dtype") and base in op.inputs:
             kind, place = fact, names.index(base)
         else:
-            raise TypeError(f"{op.name}: a rule names {name}, which is no input, output or setting")
+            raise TypeError(f"{op.name}: a rule names {name}, which is not an input, output or setting")
         kept.append((kind, place, users, always))
     return tuple(kept)
 

@@ -54,7 +54,7 @@ def not_differentiable(function, argument):
 @shared
 def not_implemented(function):
     """The rule of an input whose derivative torch does not implement: backward raises."""
-    raise NotImplementedError(f"the derivative for '{function}' is not implemented.; hint: detach() what it is given")
+    raise NotImplementedError(f"the derivative for '{function}' is not implemented.; hint: detach() its input")
 
 
 def present(op: Op) -> None:

@@ -47,7 +47,9 @@ def check_tools() -> None:
 
 
 def pages(model: nn.Module, train_set: Subset) -> tuple[str, str]:
-    """The graph and the step page of the first training step: the network is untrained, and no gradient is there."""
+    """The graph and the step page of the first training step: the network is untrained, and there are no gradients
+    yet.
+    """
     with torch.random.fork_rng(), viz.module_calls(model):  # training draws the same numbers
         loss = first_loss(model, train_set)
     return viz.svg(loss, model), viz.html(loss, params=model)

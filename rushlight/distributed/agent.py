@@ -196,7 +196,7 @@ class Agent:
             self.end()
 
     def report(self, local: int) -> None:
-        """Tell which rank has failed first."""
+        """Report the rank that failed first."""
         worker = self.workers[local]
         how = f"exit code {worker.returncode}"
         if worker.returncode < 0:

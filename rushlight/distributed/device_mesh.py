@@ -31,7 +31,7 @@ class DeviceMesh:
         self.groups = list(made)
 
     def groups_along(self, dim: int) -> Any:
-        """The group of this rank along a dimension; those of the other ranks are made, too."""
+        """The group of this rank along a dimension; the groups of the other ranks are made, too."""
         own = None
         for row in np.moveaxis(self.ranks, dim, -1).reshape(-1, self.ranks.shape[dim]).tolist():
             made = new_group(row)

@@ -413,7 +413,7 @@ class FullyShardedDataParallel(Module):
 
 
 def without_prefix(module: Any, state: dict, prefix: str, metadata: Any) -> None:
-    """Names in a state are those of the module inside; buffers have their dtype before forward."""
+    """Names in a state are the inner module's; buffers have their dtype before forward."""
     for key in [k for k in state if k.startswith(prefix + PREFIX)]:
         name = key[len(prefix + PREFIX) :]
         value = state.pop(key)
@@ -551,7 +551,7 @@ class UnshardHandle:
     """What `unshard(async_op=True)` returns."""
 
     def wait(self) -> None:
-        """The parameters are there."""
+        """The parameters exist."""
 
 
 def register_fsdp_forward_method(module: Module, method_name: str) -> None:

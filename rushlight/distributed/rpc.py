@@ -1,4 +1,4 @@
-"""torch.distributed.rpc: calls of functions in other processes, which are not there."""
+"""torch.distributed.rpc: calls of functions in other processes, which are not supported."""
 
 from rushlight.base.missing_names import tell as _tell
 

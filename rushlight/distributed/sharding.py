@@ -63,8 +63,9 @@ class Dtypes:
 
 
 class Gathered(Function):
-    """The whole parameters of a unit, from the parts; gradients are averaged over the ranks, and each rank gets those
-    of its parts."""
+    """The whole parameters of a unit, from the parts; gradients are averaged over the ranks, and each rank gets the
+    gradients of its parts.
+    """
 
     @staticmethod
     def forward(ctx: Any, unit: Unit, *parts: Tensor) -> tuple[Tensor, ...]:

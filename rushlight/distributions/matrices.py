@@ -58,8 +58,8 @@ def mahalanobis(tril: Any, x: Any) -> Any:
 
 
 class OfMatrix(Distribution):
-    """A covariance given in one of three forms; the others come from `_unbroadcasted_scale_tril`, which is not expanded
-    to the batch. (There is no __init__: gpytorch calls Distribution's.)
+    """A covariance given in one of three forms; `_unbroadcasted_scale_tril`, not expanded to the batch, gives the other
+    forms. (There is no __init__: gpytorch calls Distribution's.)
     """
 
     _unbroadcasted_scale_tril: Any

@@ -50,8 +50,9 @@ class Formula:
         self.call: tuple | None = None
 
     def through(self, op: Op, of: str, rule: Callable, args: tuple) -> Any:
-        """The gradient of an input, from that of the output: `rule(*args)`, where this formula is among the
-        arguments."""
+        """The gradient of an input, from the output's gradient: `rule(*args)`, where this formula is among the
+        arguments.
+        """
         made = self.composed(on_symbols(op.name, of), args) if op.options.get("fused", True) else None
         if made is None:
             return run(op, of, rule, *map(whole, args))

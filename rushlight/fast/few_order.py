@@ -68,7 +68,7 @@ def loop_of(text: str, dtype: np.dtype) -> Loop:
 
 
 def by_loop(text: str, x: ndarray, dim: int, left: int | None) -> tuple[ndarray, ndarray] | None:
-    """The loop's two results, with `left` numbers along the dimension, or as many as x has; None if NumPy should do it,
+    """The loop's two results, with `left` numbers along the dimension, or with x's size; None if NumPy should do it,
     and for large arrays.
     """
     if not 0 < x.size <= ORDER_ELEMENTS or x.dtype.char not in TYPES or not x.flags.carray:

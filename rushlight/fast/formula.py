@@ -71,7 +71,7 @@ for _name, _op in {"add": "add", "sub": "sub", "mul": "mul", "truediv": "div"}.i
 
 
 def inputs(names: Iterable) -> list[Step]:
-    """Symbols for arrays with these names, which record their steps in one dict."""
+    """Symbols for arrays with these names; all symbols record steps in the same dict."""
     recorded: dict = {}
     return [Step("input", (name,), recorded) for name in names]
 

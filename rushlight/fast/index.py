@@ -36,7 +36,7 @@ SHORT_ROWS_ELEMENTS = 1 << 9  # elements up to which a loop across short rows ta
 SCAN_ELEMENTS = 1 << 12  # cumulative products of 51,200: NumPy 230 us, the loop 80 us
 DEFERRED_ELEMENTS = 1 << 18  # gradients of elementwise ops; from this size on, fresh memory dominates the time
 SUM_ELEMENTS = 1 << 18  # a sum of two gradients: mapping pages for a new array costs more than the sum
-TAP_ELEMENTS = 1 << 12  # elements for which NumPy takes as long as its calls for one tap of an image
+TAP_ELEMENTS = 1 << 12  # elements that cost NumPy as much as the calls for a tap of an image
 WIDENED_ELEMENTS = 1 << 13  # float16 elements from which bits are moved: 100,000 in 40 us, not 165
 REMAINDER_BLOCK_ELEMENTS = 1 << 11  # elements from which blocks are faster than libm for each element
 REMAINDER_LOOP_ELEMENTS = 1 << 15  # 2 million: by a loop 4 ms, by blocks 16
@@ -156,7 +156,7 @@ def rows(passes: int = 12, small: float = 0) -> Way:
 
 
 def slow(passes: int) -> Way:
-    """Elementwise ops with so many NumPy passes that the generated loop also pays for small arrays."""
+    """Elementwise ops with enough NumPy passes that the generated loop also pays for small arrays."""
     return Way("rushlight.fast.elementwise", ELEMENTWISE_ELEMENTS, passes, small=0)
 
 

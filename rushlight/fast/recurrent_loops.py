@@ -107,7 +107,7 @@ class Rows(NamedTuple):
 
 @lru_cache(maxsize=256)
 def rows_of(steps: Steps, back: bool, by_sequence: bool) -> Rows:
-    """The rows of x; `by_sequence`: the rows of a sequence are adjacent, not those of a step."""
+    """The rows of x; `by_sequence`: the rows of a sequence are adjacent, not the rows of a step."""
     spans = [(a, b - a, a) for a, b in (reversed(steps.spans) if back else steps.spans)]
     if by_sequence:
         spans = [(a // n, n, a) for a, n, _ in spans]

@@ -157,9 +157,10 @@ def product(
 
 
 def fetched(array: str, width: str) -> list[str]:
-    """Fetch a panel's columns of a tile's rows of this step, which the gates will read: where the rows of a sequence
-    lie side by side, those of a step are far apart, and the processor does not guess them. An LSTM's loop takes 2.9 ms,
-    not 3.3."""
+    """Fetch a panel's columns of a tile's rows of this step, which the gates will read: if the rows of a sequence are
+    adjacent, the rows of a step are far apart, and the processor does not prefetch them. An LSTM's loop takes 2.9 ms,
+    not 3.3.
+    """
     lines = 64 // FLOAT.itemsize  # of the cache
     return [
         f"for r in range(q, min(q + {HEIGHTS[0]}, end)):",
@@ -171,7 +172,7 @@ def fetched(array: str, width: str) -> list[str]:
 
 def kernel(parameters: str, *parts: list[str], begin: Sequence[str] = (), finish: Sequence[str] = ()) -> str:
     """A function that does all parts for each step and each tile of the `batch` sequences, from the tile `low` to
-    `high`, so many `together`; `begin`, `finish`: before and after the steps.
+    `high`, `together` at a time; `begin`, `finish`: before and after the steps.
 
     `spans` holds for each step its first row in x, the number of rows, and their first row in `saved`; rows of a step
     are `apart` rows apart in x. `nothing`: zeros.
@@ -259,8 +260,9 @@ def forward_text(cell: Cell, projected: bool) -> str:
 
 def back_text(cell: Cell, projected: bool) -> str:
     """gh and g_state, the gradients of the states, have the rows of one step; g and g_x are the gradients of product
-    and x, which are one where they are added up, g_bias the sums of g, of a tile's rows first. total is the gradient of
-    h' before it is projected; `whole` and `now` are the tile's rows of total and g."""
+    and x, which are the same array where they are added up, g_bias the sums of g, of a tile's rows first. total is the
+    gradient of h' before it is projected; `whole` and `now` are the tile's rows of total and g.
+    """
     gates = Gates(cell)
     gradients(gates, gates.element("narrow") if projected else gates.element("gh") + gates.element("g_out"))
     earlier = ["earlier_first, earlier_end, earlier_begin = spans[s + 1, 0], spans[s + 1, 1], spans[s + 1, 2]"]
@@ -294,7 +296,7 @@ def back_text(cell: Cell, projected: bool) -> str:
 
 
 def gradients(gates: Gates, h: Any) -> None:
-    """Write out the gradients of an element, from that of h'."""
+    """Write out the gradients of an element, from the gradient of h'."""
     cell, own = gates.cell, len(gates.states) > 1
     if STATE in cell.sources and not own:
         h = h + gates.element("g_state")

@@ -2,7 +2,7 @@
 them.
 
 The text becomes the body of a fused loop. Constants of a rule take the dtype of the other operand, so that a float32
-loop stays in float32. Functions are those of the scalars world (loops/scalar_math.py); others are expanded by their own
+loop stays in float32. Functions come from the scalars world (loops/scalar_math.py); others are expanded by their own
 rule.
 """
 
@@ -314,7 +314,7 @@ def can_fuse(op: Op) -> bool:
 @cache
 def symbolic(op: Op) -> Callable:
     """The op's rule with its names looked up as symbols."""
-    # "erfinv(x)" is no formula: only the kernel exists
+    # "erfinv(x)" is not a formula: only the kernel exists
     if op.name in op.forward.__code__.co_names:
         raise NotFused
     return on_symbols(op.forward)

@@ -381,7 +381,7 @@ def group_norm(x: ndarray, weight: ndarray | None, bias: ndarray | None, groups:
 def group_norm_grads(
     gs: list, x: ndarray, weight: ndarray | None, mu: ndarray, var: ndarray, groups: int, eps: float
 ) -> Gradients | None:
-    """The gradients of x, weight and bias; those of weight and bias are sums over the samples."""
+    """The gradients of x, weight and bias; the gradients of weight and bias are sums over the samples."""
     g, given, w = batch(gs[0]), batch(x), factors(weight, x.shape[1], 1)
     if g is None or given is None or w is None or have_gradients(gs[1:]):
         return None
@@ -492,7 +492,7 @@ def examples() -> dict[tuple[str, str], Callable[[], tuple]]:
 
 
 def example(op: Op, of: str, given: tuple) -> tuple:
-    """Arguments of the op's rule, from those of its forward."""
+    """Arguments of the op's rule, from the forward's arguments."""
     if not of:
         return given
     made = op.kernel(*given)

@@ -61,8 +61,9 @@ def rule_of(op: Op) -> Callable:
 
 
 def chosen(op: Op) -> Callable:
-    """The op's own rule, else the rule of its option `batched` (a word or a function), else that of its family, else
-    sample by sample."""
+    """The op's own rule, else the rule of its option `batched` (a word or a function), else its family's rule, else
+    sample by sample.
+    """
     home = op.forward.__module__
     if home in RULE_FILES:
         import_module(RULE_FILES[home])

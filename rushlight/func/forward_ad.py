@@ -212,7 +212,7 @@ class Computing:
 
 
 def cut(x: Tensor) -> Tensor:
-    """x outside all graphs, also those of the values of a batched tensor; its tangents stay."""
+    """x outside all graphs, including the graphs of a batched tensor's values; its tangents stay."""
     if not recorded(x):
         return x
     made = detached(x)

@@ -35,7 +35,7 @@ PATCHING = threading.RLock()  # one trace at a time
 def known() -> tuple[tuple[dict, str, Any], ...]:
     """(namespace, name, function) of all of torch's functions."""
     modules = [import_module("rushlight" + home) for home in HOMES]
-    for name in dir(modules[0]):  # loads all functions except those of nn.functional
+    for name in dir(modules[0]):  # loads all functions except nn.functional's
         if modules[0]._HOME.get(name, "").startswith("nn.functional"):
             getattr(modules[0], name)
     return tuple(
@@ -85,7 +85,7 @@ def recording(f: Any, take: Take, kind: str = "call_function", target: Any = Non
 
 @contextmanager
 def recorded(take: Take, also: list[dict]) -> Iterator[None]:
-    """A context in which torch's functions, those of `math`, and methods of tensors accept proxies: in torch's
+    """A context in which torch's functions, the functions of `math`, and methods of tensors accept proxies: in torch's
     namespaces, and in the traced modules.
     """
     originals = {id(f): f for _, _, f in known()}

@@ -181,7 +181,7 @@ def found(space: str, name: str, known: dict[str, Callable]) -> Doc:
 
 
 def functions() -> dict[str, Callable]:
-    """All documented functions, by their public names; those of namespaces with a prefix."""
+    """All documented functions, by their public names; names in namespaces have a prefix."""
     lazy.complete()
     methods = {name: f for name, f in vars(Tensor).items() if inspect.isfunction(f) and not name.startswith("_")}
     layers = {

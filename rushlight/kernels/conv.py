@@ -118,7 +118,7 @@ def conv_input_grad(
     """The derivative of `conv` for x, transposed: out[n, c, p stride - padding + k dilation] += g[n, o, p] w[o, c, k].
 
     g (N, O, *out), w (O, C / groups, *kernel) -> (N, C, *size). It is torch's transposed convolution of input g. Errors
-    are those of `conv`, and RuntimeError where g is not of the shape that `conv` gives.
+    as in `conv`, and RuntimeError if g does not have the shape of `conv`'s result.
 
         >>> conv_input_grad(np.ones((1, 1, 2)), np.ones((1, 1, 2)), (3,), (1,), (0,), (1,), 1).tolist()
         [[[1.0, 2.0, 1.0]]]
@@ -138,8 +138,8 @@ def conv_weight_grad(
 
         out[o, c, k] = sum over n, p of g[n, o, p] x[n, c, p stride - padding + k dilation].
 
-    g (N, O, *out), x (N, C, *size) -> (O, C / groups, *kernel). Errors are those of `conv`, and RuntimeError where g is
-    not of the shape that `conv` gives.
+    g (N, O, *out), x (N, C, *size) -> (O, C / groups, *kernel). Errors as in `conv`, and RuntimeError if g does not
+    have the shape of `conv`'s result.
 
         >>> conv_weight_grad(np.ones((1, 1, 2)), np.array([[[1.0, 2.0, 3.0]]]), (2,), (1,), (0,), (1,), 1).tolist()
         [[[3.0, 5.0]]]

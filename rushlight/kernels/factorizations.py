@@ -211,7 +211,7 @@ def order_of(pivots: ndarray, n: int) -> ndarray:
     if pivots.size and not 1 <= pivots.min() <= pivots.max() <= n:
         raise RuntimeError(
             "pivots must all be greater or equal to 1 and smaller or equal to LU.size(-2): between 1 and "
-            f"LU.size(-2). They are {pivots.min()} to {pivots.max()}, for {n} rows; hint: pass those of lu_factor"
+            f"LU.size(-2). They are {pivots.min()} to {pivots.max()}, for {n} rows; hint: pass the pivots of lu_factor"
         )
     order = np.broadcast_to(np.arange(n), (*pivots.shape[:-1], n)).copy()
     for i in range(pivots.shape[-1]):

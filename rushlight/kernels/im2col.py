@@ -170,7 +170,7 @@ def fold(columns: ndarray, output_size: Ints, kernel: Ints, dilation: Ints, padd
     """The windows added up at their positions: out[n, c, h, w] = sum of the columns that `unfold` copies from there.
 
     columns (N, C kh kw, L) -> (N, C, *output_size); any dtype. `unfold` is its derivative. RuntimeError if the rows are
-    no multiple of the kernel's size, or L is not the number of windows in `output_size`.
+    not a multiple of the kernel's size, or L is not the number of windows in `output_size`.
 
         >>> fold(np.ones((1, 4, 4)), (3, 3), (2, 2), (1, 1), (0, 0), (1, 1))[0, 0].tolist()
         [[1.0, 2.0, 1.0], [2.0, 4.0, 2.0], [1.0, 2.0, 1.0]]

@@ -1,9 +1,9 @@
 """Recurrent layers: one direction of one layer, forward from the first step to the last, and backward through time.
 
-The caller computes the input's part for all steps at once: x (rows, gates H) holds w x + b. The rows are those of step
-0, then those of step 1, ...: T times N rows, or for sequences of different lengths `sizes` = (N, n1, n2, ...), never
-growing, longest sequence first. An array (T, N, gates H) is treated as rows. h (N, H) is the state; `reverse` runs from
-the last step to the first.
+The caller computes the input's part for all steps at once: x (rows, gates H) holds w x + b. The rows belong to step 0,
+then to step 1, ...: T times N rows, or for sequences of different lengths `sizes` = (N, n1, n2, ...), never growing,
+longest sequence first. An array (T, N, gates H) is treated as rows. h (N, H) is the state; `reverse` runs from the last
+step to the first.
 
 The loop over steps does only the work that depends on the step before: forward a product and some elementwise calls
 with `out=`, backward a product and fewer calls, since all slopes are known by then. Gates are stored as (gates, rows,

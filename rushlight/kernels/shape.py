@@ -343,8 +343,8 @@ def laid_out(x: ndarray, order: tuple) -> ndarray:
 
 
 def overwrite(x: ndarray, y: ndarray) -> ndarray:
-    """y in the shape of x: the new value for copy_. TypeError if x is no array: for a batch of vmap, y alone does not
-    determine the result.
+    """y in the shape of x: the new value for copy_. TypeError if x is not an array: for a batch of vmap, y alone does
+    not determine the result.
     """
     if not isinstance(x, ndarray):
         raise TypeError("overwrite() takes arrays")

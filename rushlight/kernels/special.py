@@ -65,7 +65,7 @@ def digamma(x: ndarray) -> ndarray:
 
 
 def from_whole(x: ndarray) -> ndarray:
-    """x minus the nearest integer: sin^2 and tan of pi times the result equal those of pi x."""
+    """x minus the nearest integer: sin^2 and tan of pi times the result equal sin^2 and tan of pi x."""
     with np.errstate(invalid="ignore"):  # inf - inf
         return x - np.rint(x)
 

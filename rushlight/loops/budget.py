@@ -10,7 +10,7 @@ from sys import modules
 
 from rushlight.base.dependencies import numba_loads
 
-CALL, ELEMENT = 0.4e-6, 0.3e-9  # seconds that one NumPy pass takes, and one element of it
+CALL, ELEMENT = 0.4e-6, 0.3e-9  # seconds of a NumPy pass: for the call, and for each element
 
 # Loops read from disk take 0.3 s, of which Numba's import takes 0.25 s. Without this price, a first sum of 300 x 300
 # took 0.9 s instead of 20 us; with 0.5 s, the first 17 steps of a GPT took 85 ms each, loops take 50 ms. On a new

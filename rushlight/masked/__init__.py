@@ -39,7 +39,7 @@ _LAZY = ("MaskedTensor", "as_masked_tensor", "is_masked_tensor", "masked_tensor"
 
 
 def __getattr__(name: str) -> Any:
-    if name in _LAZY:  # a class with __torch_function__ makes calls slower: made when it is asked for
+    if name in _LAZY:  # a class with __torch_function__ makes calls slower: made on first access
         return getattr(import_module("rushlight.masked.maskedtensor"), name)
     return _give_up(__name__, name)
 

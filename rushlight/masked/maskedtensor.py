@@ -1,4 +1,4 @@
-"""torch.masked.MaskedTensor: a tensor with a mask of the elements that are there.
+"""torch.masked.MaskedTensor: a tensor with a mask of its valid elements.
 
 Functions compute with the data of the elements, and the result has a mask of its own. A masked tensor has a node in the
 graph, as sparse tensors have (sparse/graph.py): its gradient is a masked tensor."""
@@ -175,7 +175,7 @@ class MaskedTensor(Tensor):
         return linked(self._masked_data.detach(), "GetDataBackward", [(self, lambda g: held(g, mask))])
 
     def get_mask(self) -> Tensor:
-        """True for the elements that are there."""
+        """True for the valid elements."""
         return self._masked_mask
 
     def to_tensor(self, value: Any) -> Tensor:
@@ -270,7 +270,7 @@ class MaskedTensor(Tensor):
         return held(data, self._masked_mask)
 
     def _plus(self, other: Any) -> Any:
-        """The sum of two gradients: an element is there if either has it."""
+        """The sum of two gradients: an element is valid if either gradient has it."""
         if not isinstance(other, MaskedTensor):
             return self._filled() + other
         mask = self._masked_mask | other._masked_mask
@@ -412,7 +412,7 @@ class Computed:
             self.out = func(*values, **named)
 
     def gradient(self, i: int, out: Tensor, g: MaskedTensor) -> Tensor:
-        """The gradient of source i, from that of one output; a masked element has none."""
+        """The gradient of source i, from one output's gradient; a masked element has none."""
         found = grad([out], [self.fresh[i]], [g._filled()], retain_graph=True, allow_unused=True)[0]
         return self.fresh[i].detach().new_zeros(self.fresh[i].shape) if found is None else found
 
@@ -465,7 +465,7 @@ def stored(a: Any) -> Any:
 
 
 def in_place(name: str, args: tuple, kwargs: dict[str, Any]) -> MaskedTensor:
-    """x.add_(y) and its like: the tensor takes over the result."""
+    """x.add_(y) and so on: the tensor takes over the result."""
     target = args[0]
     if target._node is not None and target._node.leaf and mode().grad:
         raise runtime_error(
@@ -569,7 +569,7 @@ def chosen(condition: Tensor, x: Tensor, y: Tensor) -> Tensor:
 
 
 def softmax(input: MaskedTensor, dim: int, dtype: Any = None, **ignored: Any) -> MaskedTensor:
-    """softmax over the elements that are there."""
+    """softmax over the valid elements."""
     mask = input._masked_mask
 
     def normalized(data: Tensor) -> Tensor:
@@ -608,7 +608,7 @@ OWN["to_sparse_coo"] = OWN["to_sparse"]
 
 
 def operator(method: str, name: str) -> Callable:
-    """x + y and its like; `method`: Python's name of the operator."""
+    """x + y and so on; `method`: Python's name of the operator."""
     func = getattr(Tensor, method)
 
     def run(self: MaskedTensor, other: Any) -> Any:

@@ -13,7 +13,7 @@ from rushlight.random import Generator, get_rng_state, set_rng_state
 
 
 def random_states(loader: Any) -> dict[str, Any]:
-    """All random states: the default generators, and those of the loader."""
+    """All random states: the default generators, and the loader's."""
     state: Any = np.random.get_state(legacy=True)
     kind, words, position, has_gauss, gauss = state
     return {

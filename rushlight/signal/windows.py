@@ -28,7 +28,7 @@ __all__ = [
 
 
 class Window(Protocol):
-    """The signature of the windows; `settings` are those of the formula."""
+    """The signature of the windows; `settings` belong to the formula."""
 
     def __call__(
         self, M: int, *, sym: bool = True, dtype: Any = None, layout: Any = strided, device: Any = None,

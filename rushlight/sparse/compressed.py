@@ -184,7 +184,7 @@ class CompressedTensor(Tensor):
         return vector_in_order(back(self._coo[index], self))
 
     def transpose(self, dim0: int, dim1: int) -> CompressedTensor:
-        """The transpose. That of matrices has the other layout: nothing moves."""
+        """The transpose. For matrices it has the other layout, without moving elements."""
         n = self._coo.sparse_dim()
         a, b = sorted((wrap(dim0, self.ndim), wrap(dim1, self.ndim)))
         if self._coo.dense_dim():
@@ -219,7 +219,7 @@ class CompressedTensor(Tensor):
         name = None if self.grad_fn is None else self.grad_fn.name()
         return format_sparse(parts, tuple(self.shape), self._nnz(), self.requires_grad, name, repr(self.layout))
 
-    # the graph is that of the COO matrix
+    # the graph belongs to the COO matrix
 
     @property
     def _node(self) -> Any:
@@ -667,7 +667,7 @@ def sparse_compressed_tensor(
     requires_grad: bool = False,
     check_invariants: bool | None = None,
 ) -> CompressedTensor:
-    """out[row, column] = value: `sparse_csr_tensor` or one of its like, by `layout`.
+    """out[row, column] = value: `sparse_csr_tensor` or a similar function, by `layout`.
 
     RuntimeError for other layouts.
 

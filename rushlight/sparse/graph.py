@@ -1,8 +1,9 @@
 """The graph of sparse tensors: nodes whose gradients are tensors, dense or sparse.
 
-A rule of `linked` is a function of tensors: it takes the gradient of the result and what was saved, and returns the
-gradient of one input, dense or sparse, as torch's rule does. Where gradients are arrays (core/gradient_kinds.py), a
-sparse gradient is a `SparseGradient`."""
+A rule of `linked` is a function of tensors: it takes the gradient of the result and the saved values, and returns the
+gradient of one input, dense or sparse, as torch's rule does. If gradients are arrays (core/gradient_kinds.py), a
+sparse gradient is a `SparseGradient`.
+"""
 
 from __future__ import annotations
 

@@ -194,7 +194,7 @@ def mm(sparse: Tensor, dense: Tensor, reduce: str | None = None) -> Tensor:
     `reduce`: "sum", or for a CSR matrix "mean", "amax" or "amin" of these products; 0 for a row without elements.
 
     A sparse (n, m) matrix by a dense (m, k) one gives a dense (n, k) one; by a sparse one, a sparse one. Operands of
-    one dtype. The gradient of a sparse operand has the stored elements; that of `sparse @ dense` has all. RuntimeError
+    one dtype. The gradient of a sparse operand has the stored elements; for `sparse @ dense` it has all. RuntimeError
     for shapes that do not fit.
 
     >>> a = rushlight.sparse_coo_tensor([[0, 1], [2, 0]], [3., 4.], (2, 3))

@@ -221,8 +221,8 @@ def check_alike(tensors: list[Any], d: int) -> None:
         others = [tuple(n for i, n in enumerate(t.shape) if i != d) for t in (tensors[0], one)]
         if one.sparse_dim() != tensors[0].sparse_dim() or others[0] != others[1]:
             raise runtime_error(
-                "All tensors must have the same shape (except in the concatenating dimension), and as many "
-                f"sparse dimensions, but got {list(tensors[0].shape)} and {list(one.shape)}"
+                "All tensors must have the same shape (except in the concatenating dimension), and the same number "
+                f"of sparse dimensions, but got {list(tensors[0].shape)} and {list(one.shape)}"
             )
 
 
@@ -267,7 +267,7 @@ def sliced(input: SparseTensor, d: int, start: int, length: int) -> SparseTensor
 
 
 def joining(bring: Callable[[Any], Any], dim: int) -> Callable:
-    """hstack and its like: sparse tensors with dimensions enough, side by side."""
+    """hstack and so on: sparse tensors with dimensions enough, side by side."""
 
     def join(tensors: Any) -> SparseTensor:
         brought = [bring(one) for one in tensors]

@@ -187,8 +187,8 @@ class UpdateRatio(Check):
     name = "update-ratio"
     title = "updates are too large or too small for the weights"
     why = (
-        "A step that changes weights by about a thousandth of their size trains well. Far larger steps destroy what "
-        "was learned, far smaller ones learn nothing."
+        "A step that changes weights by about a thousandth of their size trains well. Far larger steps destroy the "
+        "learned weights, far smaller ones learn nothing."
     )
     fix = "change the learning rate by this factor."
     wrong = "optimizer = Adam(model.parameters(), lr=10)"

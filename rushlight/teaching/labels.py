@@ -126,14 +126,14 @@ class ConstantLabels(Check):
 class TargetIsInput(Check):
     name = "target-equals-input"
     title = "the targets are the tokens that the model reads"
-    why = "The model may copy: the loss falls to 0, and the model has not learned to predict what comes next."
+    why = "The model may copy: the loss falls to 0, and the model has not learned to predict the next token."
     fix = "shift the targets by one: x = tokens[:, :-1], y = tokens[:, 1:]."
     wrong = "x, y = tokens[i : i + t], tokens[i : i + t]"
     right = "x, y = tokens[i : i + t], tokens[i + 1 : i + t + 1]"
     limit = (
         "the targets of cross_entropy or nll_loss are the numbers that an embedding was given, in 10 losses in a "
         "row of the first 100, and the graph leads from the scores to the embedding without a layer that has fewer "
-        "positions. An autoencoder, and a model with another embedding of as many tokens, are not reported."
+        "positions. An autoencoder, and a model with another embedding of the same number of tokens, are not reported."
     )
     LOSSES, FIRST, SIZE = 10, 100, 16
 

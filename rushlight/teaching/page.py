@@ -33,7 +33,7 @@ with rushlight.teach() as teaching:
 print(teaching.hints)
 ```
 
-A hint has what was measured, your statement, and what to do:
+A hint has the measurement, your statement, and the fix:
 
 ```text
 rushlight teach: gradients are not cleared between steps
@@ -46,8 +46,8 @@ rushlight teach: gradients are not cleared between steps
 - **Silence proves nothing.** A check warns only if it is sure: a mistaken alarm is worse than
   silence. Each section below names the conditions.
 - **Cost.** About 15 % of a program's time; nothing when it is off, because nothing is wrapped then.
-- **rushlight.compile.** A compiled function is checked while it is traced, and only for what needs
-  no numbers: the shapes given to a loss, and the op before it. Optimizers and models that run
+- **rushlight.compile.** A compiled function is checked while it is traced, and only where no
+  numbers are needed: the shapes given to a loss, and the op before it. Optimizers and models that run
   outside of the compiled function are checked as usual.
 - `from torch.nn.functional import cross_entropy` before `teach()` keeps the function that is not
   watched; with `--teach` the order does not matter.

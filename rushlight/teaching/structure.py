@@ -134,7 +134,8 @@ class EqualUnits(Check):
 
     def layers(self, optimizer: Any) -> Iterator[tuple[str, Module]]:
         """(name, layer) of the layers with equal rows that the optimizer trains, without the last one of each model:
-        its units have targets of their own."""
+        its units have separate targets.
+        """
         owned = {id(p) for p in parameters_of(optimizer)}
         for root, _ in list(self.roots.items()):
             kinds = (Linear, _ConvNd)

@@ -136,8 +136,7 @@ class FlopCounterMode:
 
     Products of matrices, convolutions and attention count, forward and backward, for each module; other ops count 0, as
     in torch. `depth`: the depth of modules in the table; `display`: print the table at the end. The context counts the
-    calls of its own thread. RuntimeError
-    if it is entered twice.
+    calls of its own thread. RuntimeError if it is entered twice.
 
     Differences from torch: the fused attention counts as on torch's GPUs (on a CPU, torch counts nothing for it); for
     LSTM, GRU and RNN only the products with the input count; the product of a stack and a vector, `addbmm` and

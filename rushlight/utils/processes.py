@@ -35,7 +35,7 @@ class ProcessRaisedException(ProcessException):
 
 
 class ProcessExitedException(ProcessException):
-    """A process of `spawn` was ended: by exit, or by a signal. `exit_code` and `signal_name` say how."""
+    """A process of `spawn` was ended: by exit, or by a signal. `exit_code` and `signal_name` give the reason."""
 
     def __init__(
         self,

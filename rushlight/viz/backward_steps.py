@@ -155,7 +155,7 @@ def inputs_of(node: Node, known: dict[Node, np.ndarray]) -> dict[str, np.ndarray
 
 
 def computed(node: Node, known: dict[Node, np.ndarray]) -> np.ndarray | None:
-    """The output of an op, computed from its inputs and settings; None if one of them is unknown or the memory was
+    """The output of an op, computed from its inputs and settings; None if an input or setting is unknown, or memory was
     written since.
     """
     op = node.op

@@ -38,7 +38,7 @@ class Box:
     notes: list[str] = field(default_factory=list)
     made_at: str = ""
     seq: int = 0  # the tick at which the node was made; 0 for a leaf
-    variable: str = ""  # the user's variable that holds the result, if the caller asked for names
+    variable: str = ""  # the user's variable that holds the result, if the caller requested names
 
     @property
     def numel(self) -> int:

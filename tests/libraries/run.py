@@ -52,7 +52,7 @@ runpy.run_path(script, run_name="__main__")
 HEAD = """# Third-party libraries
 
 A small real use of each library, with `import torch` as rushlight. The table compares the numbers
-that the use prints with those of torch 2.13.
+printed by each use with torch 2.13's numbers.
 
 - same: within 1e-4. close: within 1e-2. runs: ends without an error, with other numbers.
 - crash: ends with an error.

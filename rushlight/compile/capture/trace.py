@@ -70,8 +70,9 @@ class Tracer(Watcher):
         """`known`: id of an array that existed before the run -> (array, its source: the place where the next run finds
         the array).
 
-        `apart`: code objects of functions that must not run, because compile/guards/guard_set.py has not recorded what
-        they read."""
+        `apart`: code objects of functions that must not run, because compile/guards/guard_set.py has not recorded the
+        state that they read.
+        """
         self.known, self.apart, self.began = known, apart, tick()
         self.cells: dict[int, Value] = {}
         self.steps: list[Call | Store] = []

@@ -1,4 +1,4 @@
-"""The summary of a traced run: can be compared with that of the next run, and turned into a program."""
+"""The summary of a traced run: can be compared with the summary of the next run, and turned into a program."""
 
 from __future__ import annotations
 
@@ -169,7 +169,7 @@ class Outline:
         return len(self.values) - 1, spent
 
     def let_go(self) -> None:
-        """Free the arrays of the run; what is left can still be compared."""
+        """Free the arrays of the run; the rest can still be compared."""
         self.waiting = []
         self.graph, self.values, self.numbers, self.expected = Graph(), [], [], Expected([], [], [], [])
 

@@ -197,7 +197,7 @@ class Bundle:
         self.tree: ast.AST = ast.Pass()  # the statement being written
 
     def need(self, module: str, name: str) -> str:
-        """The name in the text of what `module` calls `name`."""
+        """The name in the text for the object that is `name` in `module`."""
         key = module, name
         if key in self.names:
             return self.names[key]

@@ -124,7 +124,7 @@ def stands_for(new: Any, old: Any) -> bool:
 
 
 class Asked:
-    """A weak reference or a ContextVar as a container: item 0 is what it holds now."""
+    """A weak reference or a ContextVar as a container: item 0 is its current value."""
 
     def __init__(self, thing: Any):
         self.thing = thing

@@ -465,8 +465,8 @@ def counted(steps: list[Any]) -> dict[Value, int]:
 
 
 def phases(cluster: Cluster) -> dict[Value, int]:
-    """The column loop of a row after which each value is known: that of the latest input, plus 1 for a sum along the
-    row.
+    """The column loop of a row after which each value is known: the loop of the latest input, plus 1 for a sum along
+    the row.
     """
     found: dict[Value, int] = {}
     for step in cluster.steps:

@@ -33,7 +33,7 @@ class EagerRun:
         self.live = [] if outline is None else outline.waiting
 
     def differs_from(self, program: Program) -> str:
-        """The first difference between a program's results and those of the run, in words; "" if there is none."""
+        """The first difference between a program's results and the run's, in words; "" if there is none."""
         assert self.outline is not None
         expected, old = self.outline.expected, self.memory_before()
         with self.draws.again() as drawn:
@@ -81,7 +81,7 @@ class EagerRun:
 
 
 def put_back(memory: list[tuple], grads: list[tuple], before: bool) -> None:
-    """Set arrays and gradients to what they were before, or after, the eager run."""
+    """Set arrays and gradients to their values before, or after, the eager run."""
     for array, old, new in memory:
         np.copyto(array, old if before else new)
     for t, old, new in grads:

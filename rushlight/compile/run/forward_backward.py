@@ -61,7 +61,8 @@ class Subsets:
 
     def of(self, absent: set[int], whole: Any) -> tuple[Any, list[bool], list[int]]:
         """(the part without gradients of the results in `absent`, which inputs get a gradient, the positions of the
-        part's inputs among those of `whole`)."""
+        part's inputs among the inputs of `whole`).
+        """
         key = frozenset(absent)
         if key not in self.known:
             graph, there = without(self.late, absent, self.seeds)

@@ -111,7 +111,7 @@ class Part:
 
 
 def parts_to_write(state_dict: dict[str, Any], rank: int, size: int) -> list[Part]:
-    """The parts that this rank writes: its own, and a share of what all ranks have."""
+    """The parts that this rank writes: its own, and a share of the replicated parts."""
     parts = [Part(path, value) for path, value, _ in named(with_states(state_dict))]
     return [part for part in parts if part.written_here(rank, size)]
 
@@ -137,7 +137,7 @@ class Writing:
         self.key = f"rushlight/checkpoint/{self.path}/{count}"
 
     def snapshot(self) -> None:
-        """Copy the tensors, so that training may go on."""
+        """Copy the tensors, so that training can continue."""
         for part in self.parts:
             if isinstance(part.value, Tensor):
                 part.value = from_array(part.value._array.copy())

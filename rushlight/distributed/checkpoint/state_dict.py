@@ -37,7 +37,7 @@ class StateDictOptions:
 
 
 def checked(options: StateDictOptions | None) -> StateDictOptions:
-    """The options, or the default ones. ValueError for what does not go together."""
+    """The options, or the default ones. ValueError for incompatible options."""
     options = options or StateDictOptions()
     if options.broadcast_from_rank0 and not options.full_state_dict:
         raise value_error("full_state_dict must be True when broadcast_from_rank0 is True.")
@@ -115,7 +115,8 @@ def set_model_state_dict(
 
 def _init_optim_state(optim: Any) -> None:
     """Make the state of an optimizer that has not stepped: a step with gradients of zero and a learning rate of zero.
-    Without effect where gradients are there."""
+    Without effect if there are gradients.
+    """
     every = [p for group in optim.param_groups for p in group["params"]]
     if optim.state or any(p.grad is not None for p in every):
         return

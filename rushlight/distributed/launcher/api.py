@@ -69,8 +69,8 @@ class LaunchConfig:
 
 class elastic_launch:
     """elastic_launch(config, entrypoint)(*args) = {rank: entrypoint(*args)}, each in its process. `entrypoint`: a
-    function, or the path of a program. Ranks are started anew up to `config.max_restarts` times; then
-    ChildFailedError."""
+    function, or the path of a program. Ranks are restarted up to `config.max_restarts` times; then ChildFailedError.
+    """
 
     def __init__(self, config: LaunchConfig, entrypoint: Callable | str | None):
         self.config, self.entrypoint = config, entrypoint

@@ -68,9 +68,10 @@ class Partial(Placement):
 class DTensor(Tensor):
     """The rows of this rank of a tensor that is divided over the ranks of a group.
 
-    `full_tensor()` is the whole tensor and `to_local()` the rows. `shape` and `numel()` are those of the whole tensor.
-    Ops work on the rows and return plain tensors, which is right for elementwise ops, in-place ops and optimizers;
-    methods that mix rows raise NotImplementedError. `norm()` is the norm of the whole tensor."""
+    `full_tensor()` is the whole tensor and `to_local()` the rows. `shape` and `numel()` describe the whole tensor. Ops
+    work on the rows and return plain tensors, which is right for elementwise ops, in-place ops and optimizers; methods
+    that mix rows raise NotImplementedError. `norm()` is the norm of the whole tensor.
+    """
 
     __slots__ = ()
     __torch_function__ = staticmethod(disabled)
@@ -146,7 +147,7 @@ class DTensor(Tensor):
 
 
 def refusal(name: str) -> Callable:
-    """A method of DTensor that is not there."""
+    """A method of DTensor that is not supported."""
 
     def method(self: DTensor, *args: Any, **options: Any) -> Any:
         raise not_implemented_error(
@@ -183,8 +184,9 @@ def divided(tensor: Tensor, piece: Piece) -> DTensor:
 
 
 def groups_of(mesh: Any, placements: Sequence[Any]) -> tuple[ProcessGroup, ProcessGroup | None]:
-    """(the group that a tensor is divided over, the group of its replicas or None). NotImplementedError for what is
-    neither Shard(0) nor Replicate()."""
+    """(the group that a tensor is divided over, the group of its replicas or None). NotImplementedError for placements
+    other than Shard(0) and Replicate().
+    """
     if len(placements) != mesh.ndim:
         raise value_error(
             "`placements` must have the same length as `device_mesh.ndim`! Found placements length: "

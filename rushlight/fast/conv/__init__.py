@@ -68,8 +68,8 @@ class Ways:
 
 
 def products_for_loops(p: Plan) -> int:
-    """The number of products in the plan, counting those of groups up to 8 times; 0 if NumPy is always as fast as
-    compiled loops.
+    """The number of products in the plan, with the products of groups counted up to 8 times; 0 if NumPy is always as
+    fast as compiled loops.
     """
     products = p.images * p.groups * p.filters * p.channels * p.taps * prod(p.out) * min(p.groups, 8)
     suits = p.dtype == np.float32 and products >= MIN_PRODUCTS and len(p.out) <= 3

@@ -42,7 +42,7 @@ from rushlight.kernels.im2col import in_3d
 
 
 class Reads(NamedTuple):
-    """Arrays for the loops: those of all targets (geometry.py), one after the other; indices count floats."""
+    """Arrays for the loops, for all targets (geometry.py) one after the other; indices count floats."""
 
     low: ndarray
     extent: ndarray

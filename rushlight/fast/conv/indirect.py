@@ -26,7 +26,7 @@ from rushlight.kernels.im2col import in_3d
 
 
 class Reads(NamedTuple):
-    """Arrays for the loops: those of all targets (geometry.py), one after the other."""
+    """Arrays for the loops, for all targets (geometry.py) one after the other."""
 
     low: ndarray
     extent: ndarray

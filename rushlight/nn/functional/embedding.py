@@ -209,7 +209,7 @@ def bags(input: Tensor, offsets: Tensor | None, include_last: bool) -> tuple[np.
     starts = given if include_last or not given.size else np.concatenate((given, (size,)))
     sizes = starts[1:] - starts[:-1]
     if given.size and np.minimum.reduce(sizes, initial=0) < 0:
-        raise runtime_error("offsets must not decrease: each says where a bag begins", offsets=given.tolist())
+        raise runtime_error("offsets must not decrease: each is the start of a bag", offsets=given.tolist())
     return input._array[: starts[-1] if given.size else 0], sizes
 
 

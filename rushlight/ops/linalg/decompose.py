@@ -1,10 +1,11 @@
 """Factors of matrices, with their derivatives; ops/linalg/decompose_api.py has torch's signatures.
 
 The `_gradient` functions are in the convention of the literature and of torch, in which the gradient of a loss l by z =
-a + ib is dl/da + i dl/db; `conj` on both sides brings them into that of the rules. Sources: M. Giles, Collected matrix
-derivative results (2008); S. Walter and L. Lehmann, Algorithmic differentiation of linear algebra functions (2010); R.
-Mathias, A chain rule for matrix functions (1996); C. Boeddeker and others, On the computation of complex valued
-gradients (2017)."""
+a + ib is dl/da + i dl/db; `conj` on both sides converts them to the convention of the rules. Sources: M. Giles,
+Collected matrix derivative results (2008); S. Walter and L. Lehmann, Algorithmic differentiation of linear algebra
+functions (2010); R. Mathias, A chain rule for matrix functions (1996); C. Boeddeker and others, On the computation of
+complex valued gradients (2017).
+"""
 
 from __future__ import annotations
 

@@ -188,7 +188,7 @@ def path(inputs: Sequence[str], output: str, sizes: dict) -> list[tuple[int, int
     how = "optimal" if len(inputs) <= 5 else "greedy"
     groups = np.einsum_path(equation, *shapes, optimize=(how, 2**62))[0][1:]
     steps, n = [], len(inputs)  # n: the number of remaining operands
-    # operands without a common letter form one group: contract them one after the other
+    # operands without a common letter form a group: contract them sequentially
     for group in groups:
         first, *others = sorted(group)
         while others:
@@ -203,9 +203,9 @@ def path(inputs: Sequence[str], output: str, sizes: dict) -> list[tuple[int, int
 def contract(a: Tensor, in_a: str, b: Tensor, in_b: str, wanted: set, sizes: dict, order: str) -> tuple[Tensor, str]:
     """The product of two operands, summed over the letters that occur neither in the output nor in a later operand.
 
-    `order`: all letters, those of the output first. The result has torch's memory layout: the letters of both operands,
-    then of a, then of b, each group in this order. b's letters come first if all of them come before a's in `order` and
-    b was not summed.
+    `order`: all letters, with the output's letters first. The result has torch's memory layout: the letters of both
+    operands, then of a, then of b, each group in this order. b's letters come first if all of them come before a's in
+    `order` and b was not summed.
     """
     a, in_a = summed(a, in_a, wanted | set(in_b), order)
     whole = wanted.union(in_a).issuperset(in_b)

@@ -146,7 +146,7 @@ def scaled(input: Any, other: Any, alpha: Number) -> Any:
     """alpha * other in the common dtype of both. RuntimeError for a float factor of an integer result."""
     if not isinstance(other, Tensor):
         return other * alpha
-    if other.is_sparse:  # for a sparse tensor, the dtype is that of its values
+    if other.is_sparse:  # for a sparse tensor, the dtype of its values
         beside = input._of if isinstance(input, Tensor) and input.is_sparse else input  # type: ignore[attr-defined]
         return other.to(scaled(beside, other._of, alpha).dtype) * alpha  # type: ignore[attr-defined]
     same = isinstance(input, Tensor) and input.dtype is other.dtype

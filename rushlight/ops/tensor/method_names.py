@@ -1,4 +1,4 @@
-"""What Tensor has besides what `import rushlight` gives it. Written by `make stubs`."""
+"""Methods of Tensor that load on first use. Written by `make stubs`."""
 
 METHODS = """
 _fill _indices _make_wrapper_subclass _nnz _typed_storage _values abs_ absolute_ acos acos_ acosh

@@ -59,7 +59,7 @@ def drawn(
 
 
 def float_dtype(dtype: Dtype | None, out: Tensor | None = None) -> np.dtype:
-    """The dtype to draw in: `dtype`, else that of `out`, else the default."""
+    """The dtype to draw in: `dtype`, else the dtype of `out`, else the default."""
     if dtype is None and out is not None:
         return out._array.dtype
     return dtypes.or_default(dtype).numpy

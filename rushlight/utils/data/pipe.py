@@ -1,7 +1,7 @@
 """Messages through a pipe between processes: a pickle, then the bytes of its arrays.
 
 Arrays are sent out of band (pickle protocol 5) and read directly into the memory of the new arrays. This is faster than
-one pickle, and than shared memory that is mapped anew for each batch.
+one pickle, and than shared memory that is mapped again for each batch.
 """
 
 from __future__ import annotations

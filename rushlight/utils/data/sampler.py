@@ -192,8 +192,8 @@ class DistributedSampler(Sampler[int]):
     processes agree on.
 
     The order is random with seed + epoch (`set_epoch`), unless shuffle=False. To make the shares equal, samples from
-    the beginning are repeated, or with `drop_last` the last ones left out. The number of replicas and the rank are by
-    default those of `torch.distributed`. ValueError for a rank out of range, or if there is no process group.
+    the beginning are repeated, or with `drop_last` the last ones left out. The number of replicas and the rank default
+    to `torch.distributed`'s. ValueError for a rank out of range, or if there is no process group.
 
     >>> list(rushlight.utils.data.DistributedSampler(range(5), num_replicas=2, rank=1, shuffle=False))
     [1, 3, 0]

@@ -79,7 +79,7 @@ def check(input: Tensor, offset: Tensor, weight: Tensor, mask: Tensor | None, si
     wanted = (n, 2 * groups * kh * kw, *size)
     if tuple(offset.shape) != wanted or mask is not None and tuple(mask.shape) != (n, groups * kh * kw, *size):
         raise runtime_error(
-            f"deform_conv2d: the offset must have the shape {wanted}, a mask half as many channels",
+            f"deform_conv2d: the offset must have the shape {wanted}, and a mask half of its channels",
             "offsets and masks have the size of the output",
             **shapes,
         )

@@ -106,7 +106,7 @@ def powerSGD_hook(state: PowerSGDState, bucket: Any) -> Future:
 
 
 def right(state: PowerSGDState, key: tuple[int, int], matrix: np.ndarray) -> np.ndarray:
-    """The Q to begin with: that of the step before, or random, the same on all ranks."""
+    """The initial Q: the Q of the step before, or random, the same on all ranks."""
     if state.warm_start and key in state.last:
         return orthogonal(state.last[key], state.epsilon)
     rank = min(*matrix.shape, state.rank)

@@ -36,7 +36,7 @@ def mean_of_bytes(group: Any, rows: np.ndarray) -> np.ndarray:
 
 
 def done(mean: np.ndarray) -> Future:
-    """The future of a mean, which is there."""
+    """The completed future of a mean."""
     future: Future = Future()
     future.set_result(from_array(mean))
     return future
