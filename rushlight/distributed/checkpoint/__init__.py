@@ -34,25 +34,11 @@ def folder(checkpoint_id: Any, storage: Any) -> Any:
 
 
 def save(
-<<<<<<< HEAD
     state_dict: dict[str, Any], *, checkpoint_id: Any = None, storage_writer: Any = None, planner: Any = None,
     process_group: Any = None, no_dist: bool = False, **settings: Any,
 ) -> None:  # fmt: skip
-    """Write a state into the folder `checkpoint_id`, all ranks together: parts of divided parameters where they are,
-    what all ranks have once. The folder is there when it is whole.
-=======
-    state_dict: dict[str, Any],
-    *,
-    checkpoint_id: Any = None,
-    storage_writer: Any = None,
-    planner: Any = None,
-    process_group: Any = None,
-    no_dist: bool = False,
-    **settings: Any,
-) -> None:
     """Write a state into the folder `checkpoint_id`, all ranks together: each rank writes its parts of divided
     parameters; replicated values are written once. The folder appears when it is complete.
->>>>>>> 83a531fb (tools/words.py: one pass, more rules, messages and pages with limit 0; English of the texts that it found)
 
     Values may be tensors, objects with a state_dict(), other objects for pickle, and nested dicts and lists. The files
     have torch's format: torch.distributed.checkpoint.load reads them."""
