@@ -51,7 +51,7 @@ class Context:
         self._to_save_forward = tensors
 
     def mark_dirty(self, *tensors: Tensor) -> None:
-        """Declare the inputs that forward has written into."""
+        """Declare the inputs that forward has written to."""
         self._dirty = tensors
 
     def mark_non_differentiable(self, *tensors: Tensor) -> None:
@@ -64,7 +64,7 @@ class Context:
 
     @property
     def saved_variables(self) -> tuple[Tensor, ...]:
-        """`saved_tensors`, by its old name."""
+        """The old name of `saved_tensors`."""
         warn("'saved_variables' is deprecated; use 'saved_tensors'", DeprecationWarning)
         return self.saved_tensors
 
@@ -77,7 +77,7 @@ class Context:
         if node is None:
             raise runtime_error(
                 "Trying to directly access saved tensors after the graph that they belong to is gone.",
-                "keep what backward has computed, not its ctx",
+                "keep the results of backward, not its ctx",
             )
         return node.saved_tensors
 
@@ -96,7 +96,7 @@ FunctionCtx = Context  # torch's name
 
 
 def sparse_gradient(h: Tensor, edge: Node) -> Any:
-    """A sparse gradient as the node of the input takes it: dense unless it is a leaf's."""
+    """A sparse gradient in the form that the input's node accepts: dense unless the node is a leaf's."""
     graph = sparse_graph()
     return graph.SparseGradient(h) if graph.takes_sparse(edge) else h.to_dense()._array
 
@@ -106,7 +106,7 @@ class FunctionNode(Node):
 
     __slots__ = ("ctx", "places", "outputs", "__weakref__")
     ctx: Context
-    places: list[int]  # the positions of the tensors among the arguments of forward
+    places: list[int]  # the indices of the tensors among the arguments of forward
     outputs: (
         list | None
     )  # None for one output; for several, (shape, dtype) of each, None for an output that is not a tensor
@@ -189,7 +189,7 @@ class FunctionNode(Node):
 
 
 class SavedOutput:
-    """A saved output: its number, the array and the write log of the memory."""
+    """A saved output: its index, the array and the write log of the memory."""
 
     __slots__ = ("number", "_array", "_writes")
 
@@ -327,7 +327,7 @@ def finish(node: FunctionNode, args: tuple, made: Any, recorded: bool) -> Any:
         raise runtime_error(
             f"{node.name()}: Some elements marked as dirty during the forward method were not returned as output. "
             "The inputs that are modified inplace must all be outputs of the Function.",
-            "return what mark_dirty() names",
+            "return the tensors passed to mark_dirty()",
         )
     outs = [settled(t, args, node, recorded) for t in originals]
     for t in node.ctx._dirty:
@@ -346,7 +346,7 @@ def finish(node: FunctionNode, args: tuple, made: Any, recorded: bool) -> Any:
 
 
 def position(t: Any, outs: list) -> int | None:
-    """The number of the output that the saved tensor `t` is, or None.
+    """The index of the output that is the saved tensor `t`, or None.
 
     An input that forward returned unchanged is not an output: its alias is, which has another gradient.
     """
@@ -403,8 +403,9 @@ def link(node: FunctionNode, outs: list, originals: list, several: bool) -> None
 def place(out: Tensor, end: Node, node: FunctionNode) -> None:
     """Make `end` (the node, or its `Output`) the node of an output.
 
-    An output that forward wrote into gets the node of an in-place write, and so do its base and the base's views. A
-    view that forward returned cannot be written to in the graph (`opaque`)."""
+    An output that forward wrote to gets the node of an in-place write, and so do its base and the base's views. A view
+    returned by forward cannot be written to in the graph (`opaque`).
+    """
     if any(out is t for t in node.ctx._dirty):
         alias = from_array(out._array)
         alias._node = end

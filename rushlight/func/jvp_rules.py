@@ -93,8 +93,9 @@ def may_overwrite(op: Any, args: tuple) -> bool:
 
 
 def with_exact_transpose(op: Any, args: tuple) -> tuple:
-    """The arguments for which the op's backward rule is exact: that of `embedding` leaves the row `padding_idx` out (in
-    a batch: `without_gradient`), whose tangent counts all the same."""
+    """The arguments for which the op's backward rule is exact: the rule of `embedding` omits the row `padding_idx` (in
+    a batch: `without_gradient`), although its tangent counts.
+    """
     if op is embedding.op:
         return (*args[:-1], None)
     return (args[0], zeros(args[1])) if op is without_gradient.op else args
@@ -172,7 +173,7 @@ def transposed(op: Any, args: tuple, outs: list, tangents: Given, record: bool) 
 
 
 def start(out: Tensor) -> Tensor:
-    """A zero gradient of an output, as a leaf by which the rule is differentiated."""
+    """A zero gradient of an output, as a leaf: the rule is differentiated by it."""
     g = zeros(out)
     g._node = Start(None, out._array.shape)
     return g

@@ -104,7 +104,7 @@ class Outline:
 
         new = [(t._grad._array, t._array) for _, t, old in grads if t._grad is not old and t._grad is not None]
         if any([id(g) in tracer.known for g, _ in new]):
-            raise TypeError("assigns a gradient that was there before")
+            raise TypeError("assigns a gradient that existed before the call")
         self.expected = Expected([], [g for g, _ in new], [], [leaf for _, leaf in new])
         self.plan = planned(result, flat, before.tensors, numbered, before.seen)
         if left:
@@ -280,7 +280,7 @@ def overlaps(tracer: Tracer, flat: list[Any], snapshot: Snapshot) -> None:
     own = {id(t._array) for t in snapshot.tensors.values()}
     own |= {id(t._grad._array) for t in (*flat, *snapshot.tensors.values()) if t._grad is not None}
     if any(id(t._array) in own and id(t) not in snapshot.tensors for t in flat):
-        raise TypeError("is given memory that it also reaches by itself")
+        raise TypeError("has an argument that shares memory with a tensor reached in another way")
     targets = {id(s.target._array): s.target._array for s in tracer.steps if isinstance(s, Store)}
     others = {id(v._array): v._array for s in tracer.steps for v in values_in(s.args) if v.kind == "input"}
     if overlap([*targets.values()], [a for i, a in others.items() if i not in targets]):
