@@ -46,15 +46,19 @@ class Layer(Module):
         if function is None:
             return
         cls._function = staticmethod(function)
-        parameters = {name: p.replace(default=more.get(name, p.default)) for name, p in signature(function).items()}
-        names = settings_of(parameters) if settings is None else settings.split()
+        names, defaults = parameters_of(function)
+        if settings is None:
+            kinds = inspect.unwrap(function).__annotations__
+            own = [name for name in names if kinds[name] != "Tensor" and name != "training"]
+        else:
+            own = settings.split()
         if cls._shown_settings is None:
-            cls._shown_settings = tuple(names)
-        init, forward = methods(cls, parameters, names, unless or {})
+            cls._shown_settings = tuple(own)
+        made = methods(cls, names, own, defaults | more, unless or {})
         if more or cls.__init__.__code__.co_flags & inspect.CO_VARKEYWORDS:
-            cls.__init__ = init  # type: ignore[method-assign]
+            cls.__init__ = made[0]  # type: ignore[method-assign]
         if cls.forward is Module.forward or hasattr(cls.forward, "function"):
-            cls.forward = forward  # type: ignore[method-assign]
+            cls.forward = made[1]  # type: ignore[method-assign]
 
     def __init__(self, **settings: Any):
         super().__init__()
@@ -65,19 +69,16 @@ class Layer(Module):
         return ", ".join(f"{name}={getattr(self, name)!r}" for name in names)
 
 
-def signature(function: Callable) -> dict[str, inspect.Parameter]:
-    """The parameters of a function that can be settings or inputs of a layer, by name."""
-    return {name: p for name, p in inspect.signature(function).parameters.items() if p.kind is not p.KEYWORD_ONLY}
-
-
-def settings_of(parameters: dict[str, inspect.Parameter]) -> list[str]:
-    """The names of the parameters after the tensors. `training` is an attribute of every module."""
-    return [name for name, p in parameters.items() if p.annotation != "Tensor" and name != "training"]
+def parameters_of(function: Callable) -> tuple[list[str], dict[str, Any]]:
+    """The names of the positional parameters, and their defaults. inspect.signature would take longer than the rest."""
+    code, defaults = inspect.unwrap(function).__code__, inspect.unwrap(function).__defaults__ or ()
+    names = [*code.co_varnames[: code.co_argcount]]
+    return names, dict(zip(names[len(names) - len(defaults) :], defaults))
 
 
 METHODS = """\
 def __methods__(__class__, F):
-    def __init__{header}:
+    def __init__(self{header}):
         super().__init__({kept})
 
     def forward(self, {inputs}):
@@ -87,25 +88,24 @@ def __methods__(__class__, F):
 """
 
 
-def methods(
-    cls: type[Layer], parameters: dict[str, inspect.Parameter], names: list[str], unless: dict[str, str]
-) -> tuple[Callable, Callable]:
-    """`__init__` and `forward` of the class, from the function's parameters and the names of the settings."""
-    function: Any = cls._function
-    inputs = list(parameters)[: min(map(list(parameters).index, names), default=1)]
-    settings = [parameters[name] for name in names]
+def methods(cls: Any, names: list[str], own: list[str], defaults: dict[str, Any], unless: dict[str, str]) -> Any:
+    """`__init__` and `forward` of the class: `names` are the function's parameters, `own` the settings."""
+    function: Any = inspect.unwrap(cls._function)
+    inputs = names[: min(map(names.index, own), default=1)]
+    attributes = {*own, "training"} - {*cls._not_kept}
+    passed = [f"self.{name}" if name in attributes else repr(defaults.get(name)) for name in names]
+    end = max([i for i, name in enumerate(names) if name in attributes], default=0) + 1
     text = METHODS.format(
-        header=header(settings),
-        kept=", ".join(f"{name}={kept(name, unless.get(name))}" for name in names),
+        header=header(own, defaults),
+        kept=", ".join(f"{name}={kept(name, unless.get(name))}" for name in own),
         inputs=", ".join(inputs),
         name=function.__name__,
-        arguments=", ".join([*inputs, *passed(parameters, len(inputs), {*names, "training"} - {*cls._not_kept})]),
+        arguments=", ".join(inputs + passed[len(inputs) : end]),
     )
     # in the globals of the function its annotations can be evaluated
-    init, forward = written(cls, text, inspect.unwrap(function).__globals__, F)
-    init.__annotations__ = types_of(settings)
-    forward.__annotations__ = types_of(parameters[name] for name in inputs)
-    forward.__annotations__["return"] = inspect.signature(function).return_annotation
+    init, forward = written(cls, text, function.__globals__, F)
+    init.__annotations__ = {name: function.__annotations__[name] for name in own}
+    forward.__annotations__ = {name: function.__annotations__[name] for name in [*inputs, "return"]}
     forward.function = function
     return init, forward
 
@@ -120,27 +120,14 @@ def written(cls: type, text: str, scope: dict[str, Any], *values: Any) -> Any:
     return made
 
 
-def header(parameters: Iterable[inspect.Parameter]) -> str:
-    """(self, ...): names and defaults, without types."""
-    this = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    return str(inspect.Signature([this, *(p.replace(annotation=p.empty) for p in parameters)]))
-
-
-def types_of(parameters: Iterable[inspect.Parameter]) -> dict[str, Any]:
-    """The annotations of a method with these parameters."""
-    return {p.name: p.annotation for p in parameters}
+def header(names: Iterable[str], defaults: dict[str, Any]) -> str:
+    """The parameters of a method after `self`, without types."""
+    return "".join(f", {name}={defaults[name]!r}" if name in defaults else f", {name}" for name in names)
 
 
 def kept(name: str, other: str | None) -> str:
     """The value of a setting: the argument, or the `other` setting if it is None."""
     return name if other is None else f"{other} if {name} is None else {name}"
-
-
-def passed(parameters: dict[str, inspect.Parameter], start: int, own: set[str]) -> list[str]:
-    """The arguments of the call from `start` to the last attribute: attributes, and defaults of other parameters."""
-    found = [f"self.{name}" if name in own else repr(p.default) for name, p in parameters.items()]
-    last = max((i for i, name in enumerate(parameters) if name in own), default=0)
-    return found[start : last + 1]
 
 
 def uninitialized(*shape: int, dtype: Any = None, device: Any = None) -> Parameter:

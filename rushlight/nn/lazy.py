@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -11,7 +10,7 @@ from rushlight.core.mode import no_grad
 from rushlight.core.tensor import Tensor
 from rushlight.nn.conv import Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d, _ConvNd, check
 from rushlight.nn.hooks import CALLED
-from rushlight.nn.layer_settings import header, types_of, written
+from rushlight.nn.layer_settings import header, parameters_of, written
 from rushlight.nn.linear import Linear
 from rushlight.nn.normalization import (
     BatchNorm1d,
@@ -96,7 +95,7 @@ class _LazyLayer(LazyModuleMixin):
 
 CONSTRUCTOR = """\
 def __methods__(__class__):
-    def __init__{header}:
+    def __init__(self{header}):
         super().__init__({settings})
 
     return (__init__,)
@@ -105,10 +104,13 @@ def __methods__(__class__):
 
 def without_size(cls: type, home: Any) -> Callable:
     """The constructor of a lazy layer: its parameters are those of `home` after the first."""
-    _, _, *settings = inspect.signature(home.__init__).parameters.values()
-    passed = ", ".join(f"{p.name}={p.name}" if p.kind is p.KEYWORD_ONLY else p.name for p in settings)
-    (init,) = written(cls, CONSTRUCTOR.format(header=header(settings), settings=passed), globals())
-    init.__annotations__ = types_of(settings)
+    constructor = home.__init__
+    (_, _, *names), defaults = parameters_of(constructor)
+    alone = constructor.__kwdefaults__ or {}  # keyword only
+    passed = ", ".join([*names, *(f"{name}={name}" for name in alone)])
+    parameters = header([*names, *(["*"] if alone else []), *alone], defaults | alone)
+    (init,) = written(cls, CONSTRUCTOR.format(header=parameters, settings=passed), globals())
+    init.__annotations__ = {name: constructor.__annotations__[name] for name in [*names, *alone]}
     return init
 
 
