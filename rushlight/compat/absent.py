@@ -25,6 +25,8 @@ from rushlight.base.missing_names import instead
 # True while `attribute` looks for a name
 searching: ContextVar[bool] = ContextVar("searching", default=False)
 importing: set[str] = set()  # modules that `find` imports: the import asks whether they are there
+# Packages without which torch may be built: their modules are no attributes then, as libraries test by `hasattr`.
+OPTIONAL = {"torch.distributed.rpc"}
 LIST = Path(__file__).with_name("torch_classes.txt.gz")
 
 
@@ -53,7 +55,7 @@ def find(module: str, name: str) -> Any:
 
     A class that rushlight has under another name is that class."""
     path = f"{module}.{name}"
-    if has_module(path) and path not in importing:
+    if has_module(path) and path not in importing and module not in OPTIONAL:
         importing.add(path)
         try:
             return importlib.import_module(path)

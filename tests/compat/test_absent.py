@@ -102,3 +102,20 @@ def test_rushlight_itself_has_no_placeholders():
         check=True,
     )
     assert done.stdout.split() == ["False", "False", "False"]
+
+
+def test_packages_that_torch_may_lack():
+    """torch_geometric uses rpc if it has the module `api`, and decorates its data pipes when it is imported."""
+    assert (
+        run(
+            """
+from torch.distributed import rpc
+from torch.utils.data import IterDataPipe, functional_datapipe
+@functional_datapipe("batches")
+class Batches(IterDataPipe): pass
+try: Batches()
+except NotImplementedError: print(hasattr(rpc, "api"), Batches.__name__)
+"""
+        )
+        == "False Batches"
+    )

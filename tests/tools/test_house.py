@@ -20,7 +20,7 @@ FILES = {
     ),
     "rushlight/ops/reduce.py": (
         '__all__ = ["layer_norm"]\nsoftmax = inner(lambda x: x)\n'
-        'if op.name == "mul":\n    pass\n' + "# " + 99 * "-" + "\n"
+        'if op.name == "mul":\n    pass\n' + "# " + 119 * "-" + "\n"
     ),
     "rushlight/func/rules.py": "@rule(reduce.softmax)\ndef f():\n    return softmax(x)\n",
     "rushlight/nn/softmax.py": '"""The softmax of x."""\n\n\ndef g():\n    return softmax(x)\n',
@@ -41,7 +41,7 @@ def test_measures(counted):
         "folders": 5,
         "files": 6,
         "lines": sum(text.count("\n") for text in FILES.values()),
-        "lines over 100 columns": 1,
+        "lines over 120 columns": 1,
         "`type: ignore`": 1,
         "late imports of the package": 1,
         "late imports of others": 1,

@@ -15,6 +15,7 @@ from rushlight.utils.data.dataset import (
     StackDataset,
     Subset,
     TensorDataset,
+    functional_datapipe,
     random_split,
 )
 from rushlight.utils.data.idx import read_idx
@@ -32,7 +33,8 @@ from rushlight.utils.data.worker import get_worker_info
 __all__ = [
     "BatchSampler", "ChainDataset", "ConcatDataset", "DataLoader", "Dataset", "DistributedSampler", "IterableDataset",
     "RandomSampler", "Sampler", "SequentialSampler", "StackDataset", "Subset", "SubsetRandomSampler", "TensorDataset",
-    "WeightedRandomSampler", "default_collate", "default_collate_fn_map", "default_convert", "get_worker_info",
+    "WeightedRandomSampler", "default_collate", "default_collate_fn_map", "default_convert", "functional_datapipe",
+    "get_worker_info",
     "random_split", "read_idx",
 ]  # fmt: skip
 

@@ -288,3 +288,20 @@ def counts(fractions: Sequence[float], total: int) -> list[int]:
         if n == 0:
             warnings.warn(f"Length of split at index {i} is 0. This might result in an empty dataset.", stacklevel=3)
     return parts
+
+
+class functional_datapipe:
+    """A class decorator that gives a data pipe the name of a method; it returns the class as it is.
+
+    Data pipes raise NotImplementedError when they are constructed. Libraries decorate classes of theirs when they are
+    imported.
+
+    >>> @rushlight.utils.data.functional_datapipe("doubled")
+    ... class Doubled: ...
+    """
+
+    def __init__(self, name: str, enable_df_api_tracing: bool = False):
+        self.name, self.enable_df_api_tracing = name, enable_df_api_tracing
+
+    def __call__(self, cls: type) -> type:
+        return cls
