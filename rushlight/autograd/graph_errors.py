@@ -25,7 +25,7 @@ def blame(error: Exception, node: Node) -> None:
     if explained:
         if "\n  made at: " not in error.args[0]:
             error.args = (error.args[0].replace("\n  at: ", f"\n  made at: {node.made_at}\n  at: ", 1), *error.args[1:])
-    elif hasattr(error, "add_note"):  # from Python 3.11 on
+    elif hasattr(error, "add_note"):  # notes exist from Python 3.11 on
         error.add_note(f"in backward of {node.name()}, made at {node.made_at}")
 
 

@@ -175,7 +175,7 @@ class SampleContext:
 
     def _out(self, t: Any) -> Any:
         """A batched tensor as `Kept`, which outlives the level; any other value unchanged."""
-        if isinstance(t, Kept):  # from a vmap inside this one
+        if isinstance(t, Kept):  # a value from a vmap inside this one
             return t._replace(value=self._out(t.value))
         part = Part(t, self._level) if isinstance(t, Tensor) else None
         return t if part is None or not part.mapped else Kept(part.value, self._samples)

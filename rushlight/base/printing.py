@@ -296,7 +296,7 @@ def _float_cells(values: np.ndarray, options: _Options) -> tuple[list[str], int]
     spec, point = _style(np.abs(values[measured]), options)
     texts = [format(value, spec) for value in values.tolist()]
     if point:
-        # not after inf and nan
+        # append the point, except after inf and nan
         texts = [text if text[-1] in "fn" else text + "." for text in texts]
     # Zeros, infinities and nans do not affect the width, and may be wider, as in torch.
     width = max((len(text) for text, counts in zip(texts, measured.tolist()) if counts), default=1)

@@ -50,7 +50,7 @@ class Distribution:
                 # derived ones are valid, too
                 if name in self.__dict__ and not is_dependent(constraint):
                     self._check_argument(name, constraint)
-        super().__init__()  # of the next base class, as a Module: class Prior(Distribution, Module)
+        super().__init__()  # the next base class may be Module: class Prior(Distribution, Module)
 
     def _check_argument(self, name: str, constraint: Constraint) -> None:
         value = getattr(self, name)

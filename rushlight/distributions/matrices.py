@@ -216,8 +216,8 @@ class Wishart(OfMatrix, ExponentialFamily):
     """p(X) ~ det(X)^((df - n - 1) / 2) exp(-tr(V^-1 X) / 2): positive definite (n, n) matrices, V = L L', for df > n -
     1.
 
-    X is the sum of df outer products of normal vectors of covariance V, if df is whole. Give one of `covariance_matrix`
-    (V), `precision_matrix`, `scale_tril` (L).
+    X is the sum of df outer products of normal vectors with covariance V, if df is an integer. Give one of
+    `covariance_matrix` (V), `precision_matrix`, `scale_tril` (L).
 
     >>> rushlight.distributions.Wishart(rushlight.tensor(3.), rushlight.eye(2)).mean
     tensor([[3., 0.],

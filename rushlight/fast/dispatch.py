@@ -48,7 +48,7 @@ def prepared(op: Any, kernel: Callable) -> Callable:
         x = args[0]
         if passes and x.size < elements and not dtypes and budget.allowed:
             left = account.left - passes * (CALL + ELEMENT * x.size)
-            if left > account.loading:  # as `charge` does, without its calls
+            if left > account.loading:  # the same as `charge`, without its calls
                 account.left = left
                 return kernel(*args)
         if (

@@ -161,7 +161,7 @@ def fetched(array: str, width: str) -> list[str]:
     adjacent, the rows of a step are far apart, and the processor does not prefetch them. An LSTM's loop takes 2.9 ms,
     not 3.3.
     """
-    lines = 64 // FLOAT.itemsize  # of the cache
+    lines = 64 // FLOAT.itemsize  # floats in a cache line
     return [
         f"for r in range(q, min(q + {HEIGHTS[0]}, end)):",
         f"    there = (first + r * apart) * {width} + column",

@@ -141,7 +141,7 @@ def by_blocks(function: Callable, x: ndarray, y: ndarray) -> ndarray:
     out = np.empty(x.shape, FLOAT)
     if not out.size:
         return out
-    rows = max(1, BLOCK * len(out) // out.size)  # at a time
+    rows = max(1, BLOCK * len(out) // out.size)  # rows computed at a time
     rooms = np.empty((2, rows, *out.shape[1:]))
     number = None if y.ndim else y.astype(np.float64)
     with np.errstate(all="ignore"):

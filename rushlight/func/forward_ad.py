@@ -57,7 +57,7 @@ class Level(Inner):
     def __init__(self, linear: bool = False, inference: int = 0) -> None:
         m = mode()
         self.outer, self.linear, self.inference = m.watch, linear, inference
-        self.depth = 0 if m.batch is None else m.batch.depth  # of the vmap around the level
+        self.depth = 0 if m.batch is None else m.batch.depth  # depth of the vmap around the level
         around: Level | None = innermost(Level, self.outer)
         self.number: int = 0 if around is None else around.number + 1
         # the `Tangents` that have a tangent of this level: removed by `close`

@@ -55,7 +55,7 @@ class Plan:
     ):
         # "conv", "conv_input_grad" or "conv_weight_grad"; in which it is computed
         self.op, self.dtype = op, dtype
-        # in a group
+        # channels in each group
         self.images, self.groups, self.channels, self.filters = images, groups, channels, filters
         self.kernel, self.stride, self.padding, self.dilation = kernel, stride, padding, dilation
         self.size, self.out = size, out  # spatial, of the input and of the result of `conv`

@@ -8,7 +8,7 @@ from numpy import isreal, ndarray  # noqa: F401
 from rushlight.base.faster import site
 from rushlight.kernels.layout import led
 
-NEXT, LAST = np.array([1, 2, 0]), np.array([2, 0, 1])  # of three coordinates
+NEXT, LAST = np.array([1, 2, 0]), np.array([2, 0, 1])  # the next and the previous of three coordinates
 
 
 def least_multiple(x: ndarray, y: ndarray) -> ndarray:

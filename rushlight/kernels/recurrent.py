@@ -111,7 +111,7 @@ def shaped(rows: ndarray, like: ndarray) -> ndarray:
 # -- LSTM: i, f, o = sigmoid, g = tanh of x + w h; c' = f c + i g; h' = o tanh(c') -----------------
 
 LSTM_ORDER = (0, 1, 3, 2)  # torch's i, f, g, o as i, f, o, g: the sigmoids side by side
-# and c at the end: slices of all gates, i f o, i f, g c
+# slices of the saved arrays: all gates; i f o; i f; g c
 LSTM_PARTS = (slice(None), slice(4), slice(3), slice(2), slice(3, 5))
 
 
@@ -250,7 +250,7 @@ def gru_back(tensors: Arrays, sizes: Sizes, reverse: bool) -> list[ndarray]:
     out, g_out = rows_of(out), rows_of(g_out)
     before = steps.before(h0, out)
     slopes, n_slope = gru_slopes(saved, before)
-    grads = np.empty((len(out), 3 * hidden), x.dtype)  # of w h + b
+    grads = np.empty((len(out), 3 * hidden), x.dtype)  # the gradients of w h + b
     by_gates, totals, dh, scratch = in_gates(grads, 3), np.empty_like(out), g_h.copy(), np.empty_like(h0)
     for a, b in reversed(steps.spans):
         h, t = dh[: b - a], scratch[: b - a]

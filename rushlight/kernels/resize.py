@@ -19,7 +19,7 @@ from rushlight.base.intp import as_intp
 from rushlight.kernels.im2col import wide_dtype
 from rushlight.kernels.layout import suggests_last
 
-A = -0.75  # of the cubic convolution
+A = -0.75  # the parameter of cubic convolution
 Rows = tuple[ndarray, "ndarray | None"]  # positions and weights, (taps, out)
 
 

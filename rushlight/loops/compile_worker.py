@@ -11,7 +11,7 @@ from typing import Any
 
 from rushlight.base.threads import process_cores
 
-LOW_PRIORITY = 19  # of `nice`
+LOW_PRIORITY = 19  # the niceness of the process
 # On a single core: a quarter of the core's time. With LOW_PRIORITY, no loop was ready within 60 s.
 SHARED_PRIORITY = 5
 AUTOGROUP = Path("/proc/self/autogroup")

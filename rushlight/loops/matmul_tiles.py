@@ -15,9 +15,9 @@ number from its own register of sums; 16 products for 8 loads:
 
     out[o + r line + c] = more[m + c] + sum over p < deep of x[i + r row + p] y[j + c across + p]
 
-`acrossV(x, i, row, y, j, more, m, out, o, line, deep, last, then)` swaps the operands, for rows that fill V registers:
-x is the transposed operand, y the packed one, V registers for each p. It makes half a register's width of columns at a
-time, written as rows, and prefetches the columns that begin at `then`:
+`acrossV(x, i, row, y, j, more, m, out, o, line, deep, last, then)` exchanges the operands, for rows that fill V
+registers: x is the transposed operand, and y the packed one, with V registers for each p. It computes half a register's
+width of columns at a time, writes them as rows, and prefetches the columns that begin at `then`:
 
     out[o + r line + c] = more[m + c] + sum over p < deep of x[i + c row + p] y[j + p V lanes + r]
 

@@ -22,7 +22,7 @@ from rushlight.loops.budget import CALL, ELEMENT
 LEAST = 0.1  # seconds of work before the price of compiling is looked up
 LEAST_LOADED = 0.01  # the same if Numba is already loaded for another loop
 MUCH = 1 << 14  # elements from which a compiled program does not wait
-# in the first run of a compiled program
+# limit in the first run of a compiled program
 at_once: ContextVar[bool] = ContextVar("at_once", default=False)
 
 

@@ -263,7 +263,7 @@ def gathered(op: Op, args: Sequence[Any]) -> Sequence[Any]:
 def argument(name: str, value: Any) -> str:
     """An argument as text, without its name."""
     if isinstance(value, (tuple, list)):
-        if name == "key":  # of x[key]
+        if name == "key":  # the key of x[key]
             parts = [argument("", part) for part in value if part is not ...]
             return f"[{', '.join(parts)}]"
         if name in PER_DIMENSION and len(set(value)) == 1:

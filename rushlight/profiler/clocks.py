@@ -46,7 +46,7 @@ class Event:
         self.start, self.end, self.inside, self.bytes, self.thread = 0.0, 0.0, 0.0, 0, get_ident()
         self.path, self.seq = "", (0, 0)
 
-    count = 1  # of calls
+    count = 1  # number of calls
 
     @property
     def key(self) -> str:
@@ -113,8 +113,8 @@ class Recorder:
             self.events.append(event)
 
 
-RUNNING: list[Recorder] = []  # at most one
-TURN = Lock()  # for starting and stopping
+RUNNING: list[Recorder] = []  # at most one element
+TURN = Lock()  # lock for starting and stopping
 
 
 # -- timing wrappers -------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from rushlight.nn.module import Module
 from rushlight.optim.optimizer import Optimizer
 from rushlight.serialization import load, save
 
-FORMAT = 1  # of the files
+FORMAT = 1  # version of the file format
 NAME = "step-{:09d}.pt"
 
 

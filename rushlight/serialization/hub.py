@@ -17,7 +17,7 @@ __all__ = ["download_url_to_file", "get_dir", "load", "load_state_dict_from_url"
 HASH_REGEX = re.compile(r"-([a-f0-9]*)\.")  # the checksum in a file's name: resnet18-f37072fd.pth
 
 
-chosen: str | None = None  # by set_dir
+chosen: str | None = None  # the folder given to set_dir
 
 
 def set_dir(d: str | os.PathLike) -> None:

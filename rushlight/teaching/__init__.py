@@ -39,7 +39,7 @@ CHECKS: tuple[type[Check], ...] = (
     *axes.CHECKS,
     *steps.CHECKS,
 )
-RUNNING: list[Teaching] = []  # at most one
+RUNNING: list[Teaching] = []  # at most one element
 
 
 class Teaching:

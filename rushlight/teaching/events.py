@@ -193,7 +193,7 @@ class Events:
     def backward(self, engine: Callable) -> Callable:
         @wraps(engine)
         def run(seeds: Any, world: Any, targets: Any, *rest: Any) -> Any:
-            if targets is None and mode().watch is None:  # not autograd.grad
+            if targets is None and mode().watch is None:  # this excludes autograd.grad
                 self.send("on_backward", seeds, reachable(seeds))
             return engine(seeds, world, targets, *rest)
 

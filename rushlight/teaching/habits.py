@@ -54,7 +54,7 @@ class Maximized(Check):
     def on_step_end(self, optimizer: Any) -> None:
         self.optimizers.of(optimizer)
         flag = bool(optimizer.param_groups[0].get("maximize", False))
-        model = all(isinstance(p, Parameter) for p in parameters_of(optimizer))  # else an attack
+        model = all(isinstance(p, Parameter) for p in parameters_of(optimizer))  # otherwise an adversarial attack
         if self.loss is None or flag == self.negated or not model:
             self.losses = []
             return

@@ -445,7 +445,7 @@ class SummaryWriter:
 
 def growing_limits() -> ndarray:
     """TensorBoard's limits: from 1e-12 on, each 1.1 times the last, to both sides of 0."""
-    positive = 1e-12 * 1.1 ** np.arange(775)  # up to 1e20
+    positive = 1e-12 * 1.1 ** np.arange(775)  # limits of buckets up to 1e20
     return np.concatenate((-positive[::-1], [0.0], positive))
 
 

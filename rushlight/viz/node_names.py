@@ -299,7 +299,7 @@ def is_value(expression: ast.AST, modules: set[str]) -> bool:
 FOLDS = ("sum", "reduce", "prod")  # functions with one result, even if they add or multiply many times
 ONE_OP = {"Linear", "Embedding", "LayerNorm", "GroupNorm"}  # modules that make a single op
 ONE_OP |= {f"{kind}{n}d" for kind in ("Conv", "BatchNorm", "InstanceNorm") for n in (1, 2, 3)}
-MAX_EXPRESSION_LETTERS = 24  # in place of a name
+MAX_EXPRESSION_LETTERS = 24  # longest expression shown in place of a name
 CALL_ORDER = {"masked": ("y", "condition", "x")}  # the arguments of masked_fill(input, mask, value)
 CALLED_AS = {  # op -> functions that make only this op from their arguments
     "mm": ("matmul", "bmm"),

@@ -25,7 +25,7 @@ CLASS_MARKERS = "o^sDvP*X"
 GRID_POINTS = 200  # points of a decision boundary, along each side
 MAX_MAPS = 64  # most filters that are drawn
 MAX_SMOOTHED_POINTS = 400  # a curve with more points is drawn pale, beneath its running mean
-BINS = 40  # of a histogram
+BINS = 40  # bins of a histogram
 WITH_WEIGHTS = ("Linear", "Conv1d", "Conv2d", "Conv3d", "Embedding")
 MAX_CELL_TEXTS = 20  # a matrix with more columns has no numbers in its cells
 

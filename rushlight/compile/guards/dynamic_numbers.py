@@ -129,7 +129,7 @@ def changed_settings(before: Snapshot, now: Snapshot) -> list[tuple[dict, Any, A
         names = [name for k, v in group.items() for name, _ in settings(k, v) if (id(group), name) in then]
         for name, other in product(names, names):
             pair, here = then[id(group), name], setting(group, name)
-            if pair != here and pair * here > 0:  # of the same sign: optimizers branch on lr > 0
+            if pair != here and pair * here > 0:  # only settings that keep their sign: optimizers branch on lr > 0
                 found.append((group, name, other, (pair, then[id(group), other]), (here, setting(group, other))))
     return found
 

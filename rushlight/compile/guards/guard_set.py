@@ -156,7 +156,7 @@ class Snapshot:
         elif isinstance(thing, dict):
             self.note(thing, thing.items(), todo)
             ordered = len(thing) > 1 and type(thing).__reversed__ is not None
-            # not an optimizer's state
+            # except for an optimizer's state, whose order does not matter
             if ordered and not all([isinstance(v, (Tensor, dict)) for v in thing.values()]):
                 self.facts.append(fact_of(LAST_KEY, thing))
         elif isinstance(thing, (list, tuple, deque)):
@@ -198,7 +198,7 @@ class Snapshot:
             paths = [a for a in thing.__reduce__()[1] if isinstance(a, str)]
             self.mention({name for path in paths for name in path.split(".")}, todo)
         elif isinstance(thing, FunctionType):
-            # also a library function that is a piece: it wraps a user's function
+            # a library function may also be a piece: it wraps a user's function
             if (owned(thing) or "piece" in thing.__dict__) and thing.__code__ not in self.apart:
                 self.visit_function(thing, todo)
         elif isinstance(thing, type):

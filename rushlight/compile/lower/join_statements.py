@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-MAX_SMALL_WORK = 1 << 16  # statements below this work (elements x cost per element) are joined
+MAX_SMALL_WORK = 1 << 16  # limit of elements times cost per element: statements below it are joined
 MAX_JOINED = 64  # statements merged into one compiled function
 
 

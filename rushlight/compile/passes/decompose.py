@@ -266,7 +266,7 @@ def mm(b: Builder, x: Value, y: Value) -> Value:
 
 
 def chosen(b: Builder, target: Value, n: int) -> Value:
-    """True where the column is the class in the row's target (N, 1)."""
+    """True where the column is the target class of the row (N, 1)."""
     return b.element(eq, Value(np.arange(n), "constant"), target, dtype=np.dtype(bool))
 
 

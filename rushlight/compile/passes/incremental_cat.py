@@ -69,7 +69,7 @@ class Extension:
         self.known: dict[Any, tuple[Value, ...]] = {}
         self.read: dict[Value, tuple[Value, list]] = {}
         self.constants: dict[tuple, Value] = {}
-        self.shapes: set[tuple] = set()  # of constants
+        self.shapes: set[tuple] = set()  # shapes of constants
         self.parents = parents_of(graph)
         self.written = {s.target for s in graph.steps if isinstance(s, Store)}
         self.shown = {v for result in graph.outputs() for v in lineage(result, self.parents)}

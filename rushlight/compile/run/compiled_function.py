@@ -87,7 +87,7 @@ class Compiled:
         self.part_of: Callable[[], Compiled | None] = lambda: None
         self.breaks: list[Break] = []  # the graph breaks of the last traced run
         self.steps = 0  # the number of ops of the last traced run
-        self.unsteady = ""  # how the last traced run differed from the run before
+        self.unsteady = ""  # the difference between the last traced run and the run before
         # kinds of arguments whose first program gave other numbers than eager
         self.doubts: set = set()
         self.twice = Twice()

@@ -117,7 +117,7 @@ class Part:
             for op in item.ops
         ):
             return True
-        if last >= 0 and hasattr(error, "add_note"):  # from Python 3.11 on
+        if last >= 0 and hasattr(error, "add_note"):  # notes exist from Python 3.11 on
             error.add_note(f"in a compiled function, at {'; '.join(self.items[last].places)}")
         return False
 
@@ -170,7 +170,9 @@ class Part:
         return partial(define(self.observed, "watched", names, f"program, {name}"), observer)
 
     def fits(self, arrays: list[np.ndarray]) -> bool:
-        """Whether the arrays have the layouts of the traced ones. Arguments do, by their signature."""
+        """Whether the arrays have the traced layouts. Arguments always do, because their signature contains the
+        layout.
+        """
         known = self.known
         for i in self.watched:
             if arrays[i] is not known[i]:
@@ -178,7 +180,7 @@ class Part:
                     return False
                 known[i] = arrays[i]
                 if i not in self.passing or self._views is None or self.spans.touch(arrays[i]):
-                    self._views = None  # not for a gradient that is new in each call and only read
+                    self._views = None  # except for a gradient that is new in each call and only read
         if self._views is None:
             watched = {*self.watched}
             self.shares_written = overlap(
@@ -362,7 +364,7 @@ class Program:
 
         results, grads, wrt = self.once(expected, arguments, old, trial)
         pairs = [("a result", a, b) for a, b in zip(results, expected.results)]
-        # from the trace: a written gradient may be freed by now
+        # taken from the trace: a written gradient may be freed by now
         left = {keyed(v.source): v._array for v in replay.inputs}
         pairs += [("memory it writes to", written[keyed(s)], left[keyed(s)]) for s in self.written]
         pairs += [("a gradient", a, b) for a, b in zip((*grads, *wrt), (*expected.grads, *expected.wrt))]

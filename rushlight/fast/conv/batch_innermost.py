@@ -70,7 +70,7 @@ def reads_of(shapes: tuple, width: int) -> Reads:
         first, last = taps_inside(source.ravel()[t.bases[:, None] + t.offsets])
         firsts.append(np.min([shifted(first, i, len(t.taps)) for i in range(width)], 0))
         lasts.append(np.max([shifted(last, i, 0) for i in range(width)], 0))
-    # for a block that is not full
+    # pads a block that is not full
     again = lambda parts: np.concatenate([*parts, np.repeat(parts[-1][-1:], width)]) * n
     return Reads(
         np.array(frame.low),

@@ -139,7 +139,7 @@ class Job(NamedTuple):
     source: int  # floats of the source's workspace, with a margin for reads beyond the end
     offsets: tuple[ndarray, ...]  # the offsets of each target's taps, channel by channel
     height: int  # filters that are summed at once
-    lines: int  # and lines
+    lines: int  # the number of lines
     shape: ndarray  # shape of the filters, (groups, made, read), and their strides: see `pack`
     strides: ndarray
 
@@ -305,7 +305,7 @@ def conv_weight_grad(p: Plan, g: ndarray, x: ndarray) -> ndarray:
                 count = fill_x(begin)
                 fill_g(begin)
                 if count < step:
-                    a[: filters * j.phase].reshape(-1, j.phase)[:, count * size :] = 0  # of earlier images
+                    a[: filters * j.phase].reshape(-1, j.phase)[:, count * size :] = 0  # clear values of earlier images
                 loop(
                     a,
                     b,

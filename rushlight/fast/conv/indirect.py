@@ -69,7 +69,7 @@ class Job(NamedTuple):
     size: ndarray  # spatial size of the source
     broad: int  # channels made, padded to whole vectors
     xs: int  # floats of the source's workspace
-    ys: int  # and of the result's workspace
+    ys: int  # floats of the result's workspace
 
 
 @lru_cache(maxsize=256)

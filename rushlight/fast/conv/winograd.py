@@ -85,7 +85,7 @@ class Job(NamedTuple):
 
     images: int  # images that are copied at a time
     block: int  # tiles that are multiplied at a time
-    tiles: int  # of an image
+    tiles: int  # tiles of an image
     deep: int  # channels read, and channels made, padded to whole vectors
     broad: int
     sources: ndarray  # see `tile_sources`

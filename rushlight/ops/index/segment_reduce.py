@@ -15,7 +15,7 @@ from rushlight.ops.index.take_put import index_reduce
 from rushlight.ops.linalg.matmul_api import in_single
 from rushlight.ops.shape import views as s
 
-# of no rows
+# results of empty segments
 NOTHING = {"sum": 0.0, "mean": float("nan"), "max": -float("inf"), "min": float("inf"), "prod": 1.0}
 
 

@@ -86,7 +86,7 @@ def normalized_back(g, g_mu, g_var, d, rstd, dims):
     n = 1
     for i in dims:
         n *= d.shape[i]
-    n = n or 1  # an empty sum needs no division
+    n = n or 1  # an empty sum: no division by 0
     share = rstd * rstd * rstd * mean(g * d, dims, True) - (2 / n) * g_var
     return rstd * g - d * share - (rstd * mean(g, dims, True) - g_mu / n)
 

@@ -44,7 +44,7 @@ def of_pool(kind: str, indices: str = "") -> Callable[[Any], str]:
     """
 
     def name(node: Any) -> str:
-        # with indices: of the first output
+        # with indices: the shape of the first output
         shape = node.shape or (node.saved[-1][0][0] if node.saved else (1, 1, 1, 1))
         n = len(shape) - 2
         return "SqueezeBackward1" if n == 1 else f"{kind}{n}D{indices}Backward0"

@@ -14,7 +14,7 @@ from rushlight.base.errors import not_implemented_error, value_error
 from rushlight.utils.benchmark.measurement import Measurement, TaskSpec, set_torch_threads
 
 Callback = Callable[[int, float], Any]
-MAX_RUNS = 2**31 - 1  # in one measurement
+MAX_RUNS = 2**31 - 1  # most runs in one measurement
 
 
 class Language(Enum):

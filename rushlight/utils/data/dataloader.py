@@ -148,7 +148,7 @@ class DataLoader(Suggesting, Generic[B]):
         self.timeout, self.persistent_workers = timeout, persistent_workers
         self.multiprocessing_context = multiprocessing_context
         self.prefetch_factor = 2 if prefetch_factor is None and num_workers else prefetch_factor
-        self._iterator: WorkerIterator | None = None  # of persistent workers
+        self._iterator: WorkerIterator | None = None  # the iterator with persistent workers
         # the length of an iterable data set, after the first call of len()
         self._IterableDataset_len_called: int | None = None
         self._initialized = True

@@ -24,9 +24,9 @@ class Recipe:
 
     dataset: Any
     collate_fn: Callable[[Any], Any]
-    batched: bool  # of several samples, or one sample each
+    batched: bool  # whether a task is a batch of samples, not a single sample
     drop_last: bool
-    kind: int  # of data set: _DatasetKind
+    kind: int  # the kind of data set: _DatasetKind
 
     @classmethod
     def of(cls, loader: Any) -> Recipe:

@@ -195,7 +195,7 @@ class WorkerIterator:
         """Wait for an answer and store it. Returns its task, or None for an outdated answer or a worker's end."""
         index, kind, content = self._message()
         member = self.waiting.get(index)
-        if member is None:  # of an earlier round
+        if member is None:  # an answer from an earlier round
             return None
         if kind == END:
             if self.persistent:
