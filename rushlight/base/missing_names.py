@@ -1,4 +1,4 @@
-"""Error messages for names of torch that rushlight lacks: what to use instead, or the nearest name."""
+"""Error messages for names of torch that rushlight lacks, with a replacement or the nearest name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`rushlight info` and `rushlight cache`: what runs here, and the folder of compiled loops."""
+"""`rushlight info` and `rushlight cache`: versions and settings, and the folder of compiled loops."""
 
 from __future__ import annotations
 

@@ -1,23 +1,25 @@
 """Products of float32 matrices as compiled loops, for shapes for which OpenBLAS is slower (benchmarks/products.py).
 
-After Goto and van de Geijn, "Anatomy of High-Performance Matrix Multiplication" (2008): a block of y, as large as half
-the L2 cache, is copied in panels of 64 columns so that it lies as it is read; six rows of x at a time meet all its
-panels (loops/matmul_tiles.py), so that they stay in the L1 cache, and rows of the result are written from left to
-right. Rows of x are read where they are; a transposed x is turned first, part by part. Less than 20 rows of x read y
-where it lies: a panel of it passes by. So do 16 rows, and 24 to 32, if y is a transpose, as of a layer's weight: they
-meet its rows, up to 8 or 12 of them for 16 numbers of the result at a time, more in the place of y, x turned (16 and 32
-rows by 128 x 512: 0.7 of the time; 24 0.9 on a Xeon, 1.15 on an EPYC; 18 would take 1.4).
+After Goto and van de Geijn, "Anatomy of High-Performance Matrix Multiplication" (2008): a block of y, half as large as
+the L2 cache, is copied to panels of 64 columns, in the order in which it is read. Six rows of x at a time are
+multiplied with all panels (loops/matmul_tiles.py), so that these rows stay in the L1 cache, and rows of the result are
+written from left to right. Rows of x are read in place; a transposed x is copied first, part by part. Fewer than 20
+rows of x read y in place, one panel at a time. 16 rows, and 24 to 32, also read y in place if y is a transpose, such as
+a layer's weight: up to 8 or 12 rows use dot products with rows of y, 16 at a time; more rows exchange the operands,
+with x transposed (16 and 32 rows by 128 x 512: 0.7 of the time; 24 rows 0.9 on a Xeon, 1.15 on an EPYC; 18 would take
+1.4).
 
 `product` supports any strides; k is at least 2, and m at least LOW, or, for two matrices, m at least 2 and n 16.
 
 `kernel(x_id, y_id, out_id, more_id, room_at)`: out = x y + more for all matrices of x (..., m, deep) and y (..., deep,
-n); whether one of the last two strides of each is a number's, as it must be. The rows of out (..., m, n) lie number by
-number; more (n,), or zeros (1, a panel). room: for a block of y, then for rows of x. It finds what it has to know where
-NumPy's C interface says that arrays have it (their PyArrayObject_fields): to ask for it in Python took 3 us, a tenth of
-the time of a product (32, 128) (128, 512).
+n); returns False unless one of the last two strides of each is the size of a number. The rows of out (..., m, n) are
+contiguous; more (n,), or zeros (1, a panel). room: memory for a block of y, then for rows of x. The kernel reads shapes
+and strides from the C structs of the arrays (PyArrayObject_fields): reading them in Python took 3 us, a tenth of the
+time of a product (32, 128) (128, 512).
 
 `lay(x, at, down, beside, high, many, out, gap, apart)`: out[p gap + c] = x[at + p down + c beside], p < high, c < many;
-panels of as many columns as a tile has lie `apart`. down or beside is 1; where down is, high is at least a register."""
+panels as wide as a tile are `apart` floats apart. down or beside is 1; if down is 1, high is at least a register.
+"""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """The text of a recurrent layer's loops: all steps of a direction, forward and back, for fast/recurrent_loops.py.
 
-What is done to the gates is made from the cell's own rule: the function of ops that says what a step does to each
-element (ops/nn/recurrent_cells.py) is run once on symbols and leaves a tape. The loop forward is the tape written out,
-the loop back the tape walked from its end by the rules of the table. What the cell says it saves is read there,
-everything else computed again.
+The code for the gates is generated from the cell's rule: the function that composes a step's elementwise ops
+(ops/nn/recurrent_cells.py) runs once on symbols and records a tape. The forward loop is the tape written out; the
+backward loop is the tape in reverse, by the rules of the table. Backward reads the values that the cell saves, and
+computes all others again.
 
 >>> lines = back_text(TANH, False).splitlines()
 >>> print(*lines[lines.index("                for j in range(n):") + 1:][:3], sep="\\n")
@@ -11,11 +11,12 @@ everything else computed again.
                     t1 = t0 * (f32(1) - out_0[j] * out_0[j])
                     now_0[j] = t1
 
-Sequences do not know of each other: some tiles of five or six of them (loops/matmul_tiles.py) go through all steps
-`together` before the next ones do. The weight's columns lie in panels as wide as a tile, and a panel is read for all
-these tiles: where the weight is larger than the L2 cache that is what counts (20 steps of 64 sequences, 512 wide: one
-tile at a time 45 ms, eight 29); where it is not, what few tiles make stays near. Tiles compute rows and columns in
-whole groups; what they read and write has room for that."""
+Sequences are independent: several tiles of five or six sequences (loops/matmul_tiles.py) go through all steps
+`together` before the next tiles do. The weight's columns are stored in panels as wide as a tile, and each panel is read
+once for all these tiles. If the weight exceeds the L2 cache, this matters most (20 steps of 64 sequences, 512 wide: one
+tile at a time 45 ms, eight 29); otherwise the results of few tiles stay in the cache. Tiles compute whole groups of
+rows and columns; their inputs and outputs are padded for that.
+"""
 
 from __future__ import annotations
 
@@ -260,8 +261,8 @@ def forward_text(cell: Cell, projected: bool) -> str:
 
 def back_text(cell: Cell, projected: bool) -> str:
     """gh and g_state, the gradients of the states, have the rows of one step; g and g_x are the gradients of product
-    and x, which are the same array where they are added up, g_bias the sums of g, of a tile's rows first. total is the
-    gradient of h' before it is projected; `whole` and `now` are the tile's rows of total and g.
+    and x, which are the same array where they are added up, g_bias the sums of g, first over a tile's rows. total is
+    the gradient of h' before its projection; `whole` and `now` are the tile's rows of total and g.
     """
     gates = Gates(cell)
     gradients(gates, gates.element("narrow") if projected else gates.element("gh") + gates.element("g_out"))

@@ -57,9 +57,10 @@ DYNAMIC = {"nonzero", "count_nonzero", "unique"}
 class Level:
     """A running vmap.
 
-    `size`: the number of samples. `randomness`: what random ops do. `outer`: the vmap around it. `open`: whether it
-    still runs. `since`: the clock tick at its begin; nodes made later are in its graph. `watch`: the watcher outside,
-    which sees the ops on the values; a watcher entered inside sees the ops on batched tensors."""
+    `size`: the number of samples. `randomness`: the behaviour of random ops. `outer`: the vmap around it. `open`:
+    whether it still runs. `since`: the clock tick at its begin; nodes made later are in its graph. `watch`: the watcher
+    outside, which sees the ops on the values; a watcher entered inside sees the ops on batched tensors.
+    """
 
     __slots__ = ("size", "randomness", "outer", "watch", "depth", "since", "open", "name", "token", "modes")
 

@@ -78,8 +78,9 @@ def gradcheck(
 
 
 def of_dense(func: Callable, args: Sequence, masked: bool) -> tuple[Callable, list]:
-    """(the function, its arguments) with dense tensors in place of sparse ones: with all elements, or with `masked`
-    those that are stored."""
+    """(the function, its arguments) with dense tensors in place of sparse ones: with all elements, or with `masked` the
+    stored ones.
+    """
 
     def stands_for(a: Any) -> Any:
         if not isinstance(a, Tensor) or a._dense:

@@ -308,7 +308,7 @@ def example_in_place(op: Op, known: Text) -> str:
 
 
 def path(op: Op) -> str:
-    """How to reach the function from a program."""
+    """The expression by which a program calls the function."""
     if "own" in op.options:
         return op.called
     with suppress(AttributeError):

@@ -37,7 +37,7 @@ def vector_norm(x: ndarray, p: float, axes: tuple | None, keepdim: bool = False)
 
 
 def farthest(x: ndarray) -> ndarray:
-    """max |x| along the last dimension; 0 of nothing."""
+    """max |x| along the last dimension; 0 if it is empty."""
     return vector_norm(x, math.inf, (x.ndim - 1,))
 
 

@@ -141,7 +141,7 @@ def spherical_bessel_j0(x: ndarray) -> ndarray:
     return np.where(x == 0, 1, np.where(np.isinf(x), 0, np.sin(y) / y)).astype(x.dtype, copy=False)
 
 
-# -- polynomials: kernel(x, n), a degree for each element; what stands behind its point does not cou
+# -- polynomials: kernel(x, n), with a degree for each element; its fraction does not count -----------
 
 
 def _polynomial(name: str, most: dict[str, int] | None = None) -> Callable:

@@ -183,7 +183,7 @@ def irregular(code: CodeType) -> bool:
 
 
 def check_rules(made: Op) -> None:
-    """TypeError for a rule that takes what no node keeps."""
+    """TypeError for a rule with a parameter that no node saves."""
     if made.family is build.families.reduction:
         known = {"x", "out", *FACTS}
     else:

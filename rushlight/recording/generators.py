@@ -25,7 +25,7 @@ def random_states(loader: Any) -> dict[str, Any]:
 
 
 def set_random_states(states: dict[str, Any], loader: Any) -> None:
-    """Set what `random_states` returned."""
+    """Restore the states that `random_states` returned."""
     set_rng_state(states["rushlight"])
     kind, words, position, has_gauss, gauss = states["numpy"]
     np.random.set_state((kind, words.numpy().astype(np.uint32), position, has_gauss, gauss))

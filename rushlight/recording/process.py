@@ -16,7 +16,7 @@ BUDGETS: dict[str, Budget] = {
 
 
 def process_state() -> dict[str, Any]:
-    """What `set_process_state` needs."""
+    """The argument for `set_process_state`."""
     return {"budgets": {name: budget.left for name, budget in BUDGETS.items()}, "numba": "numba" in sys.modules}
 
 

@@ -126,7 +126,7 @@ def _refuse(code: int, reader: Any) -> None:
 
 @functools.cache
 def known_globals() -> dict[tuple[str, str], Any]:
-    """{(module, name): object} that a file of weights may name, without what the user has allowed. Read only."""
+    """{(module, name): object} that a file of weights may refer to, without the user's own additions. Read-only."""
     return allowed_globals() | REBUILDERS
 
 

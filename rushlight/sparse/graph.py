@@ -183,8 +183,9 @@ def linked(result: T, name: str, sources: list[tuple[Tensor, Rule]], *saved: Ten
 
 
 class AccumulateSparse(AccumulateGrad):
-    """The node of a leaf whose gradient may be sparse: of a sparse leaf, and of a dense one whose gradient came
-    sparse."""
+    """The node of a leaf whose gradient may be sparse: a sparse leaf, or a dense leaf that received a sparse
+    gradient.
+    """
 
     __slots__ = ()
 

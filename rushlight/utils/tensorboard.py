@@ -135,7 +135,7 @@ class SummaryWriter:
         walltime: float | None = None,
         max_bins: int | None = None,
     ) -> None:
-        """How numbers are spread. `bins`: their limits, a number of them, NumPy's rules, or 'tensorflow'.
+        """The distribution of numbers. `bins`: the limits or the number of bins, one of NumPy's rules, or 'tensorflow'.
 
         ValueError for no values, and for inf and nan.
         """

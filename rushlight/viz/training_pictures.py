@@ -1,4 +1,4 @@
-"""Pictures of training, by matplotlib: losses, histograms by layer, what a network has learned.
+"""Pictures of training, by matplotlib: losses, histograms by layer, decision boundaries, filters.
 
 Each function returns a matplotlib Figure, which a notebook shows; `figure.savefig(path)` writes it. Colours of text and
 background are matplotlib's: `plt.style.use("dark_background")` makes all pictures dark."""
@@ -52,7 +52,7 @@ class LayerLog:
     """Statistics of a network's layers over time, for `viz.histograms`.
 
     Inside `with recorder:` the outputs of the layers are recorded. `recorder.step(optimizer)` calls `optimizer.step()`,
-    and records the gradients and how much each weight changes.
+    and records the gradients and the change of each weight.
 
     >>> model = rushlight.nn.Sequential(rushlight.nn.Linear(2, 8), rushlight.nn.Tanh())
     >>> optimizer = rushlight.optim.SGD(model.parameters(), lr=0.1)

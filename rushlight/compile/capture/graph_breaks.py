@@ -512,7 +512,7 @@ def counters_of(loop: ast.For) -> set[str]:
 
 
 def reads_in(body: list[ast.stmt]) -> Counter[str]:
-    """How often the statements read each variable; `x += 1` reads x."""
+    """The number of reads of each variable in the statements; `x += 1` reads x."""
     found: Counter[str] = Counter()
     for n in [n for s in body for n in ast.walk(s)]:
         if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Store):

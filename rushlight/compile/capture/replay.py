@@ -39,7 +39,7 @@ class Replay:
         self.left: Counter = Counter()  # number of a value -> remaining number of reads
 
     def begin(self, arrays: Iterable[np.ndarray], asked: Counter) -> None:
-        """Start with these arrays as inputs. `asked`: how often the caller will read each value."""
+        """Start with these arrays as inputs. `asked`: the number of reads of each value by the caller."""
         self.known = dict(zip(self.inputs, arrays))
         self.left = Counter(asked)
         todo, seen = list(asked), set()

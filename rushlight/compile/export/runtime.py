@@ -99,8 +99,7 @@ class Kept:
         return f"{digest(repr(made_of).encode())}.code"
 
     def load_overload(self, signature, target):
-        """Machine code of an earlier process, or None. Does not load what Numba needs to compile, which takes
-        longer."""
+        """Machine code of an earlier process, or None. Does not load Numba's compiler, which takes longer."""
         numba.core.runtime.rtsys.initialize(target)
         for place in places():
             try:

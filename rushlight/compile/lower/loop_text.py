@@ -39,7 +39,7 @@ WIDE_FROM_ELEMENTS = 256  # elements
 SLOW_COST = 12
 START = {reduce.sum.op: "0", reduce.amax.op: "-inf", reduce.amin.op: "inf"}
 STEP = {reduce.sum.op: "plus", reduce.amax.op: "largest", reduce.amin.op: "smallest"}
-# How many times longer one element takes than an addition: 12 for functions of many instructions.
+# The cost of one element relative to an addition: 12 for functions of many instructions.
 COSTS = dict.fromkeys(
     entries(
         T.acos,

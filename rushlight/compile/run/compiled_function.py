@@ -257,7 +257,8 @@ class Compiled:
 
     def consider(self, kind: Any, run: EagerRun, last: Outline | None, problem: str | None) -> Program | None:
         """After a traced run: make a program, or wait for the next run, or give up. Returns the program of this run, if
-        there is one that computes what the run did."""
+        there is one that computes the same results.
+        """
         tries = self.tries[kind] = self.tries.get(kind, 0) + 1
         outline, mixed, early = run.outline, run.draws.mixed, self.early.pop(kind, None)
         if outline is None:

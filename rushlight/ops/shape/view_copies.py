@@ -137,7 +137,7 @@ def offer(function: Callable, name: str, says: str, method: bool, parameters: Pa
     composite(name, tensor=method, looks=name.endswith("_scatter"))(function)
 
 
-# How an example calls them, for x of shape (2, 2).
+# The arguments in an example, for x of shape (2, 2).
 CALLS = {
     "as_strided": ", (2,), (3,)",
     "expand": ", (3, 2, 2)",
