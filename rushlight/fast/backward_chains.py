@@ -4,7 +4,7 @@ reads every saved array once and writes no intermediate results.
 The engine passes such an op a `Formula` (`Deferred.arriving`); its rule, run on symbols (fast/rule_text.py), gives the
 formula of the next gradient. A formula is computed as soon as its numbers are needed: by any other op, a leaf, a
 target, or a sum over broadcast dimensions. Only arithmetic that rounds like NumPy's is deferred, and every step is
-rounded separately, so the numbers equal those of one op after the other to the last bit.
+rounded separately, so the numbers equal the results of separate ops to the last bit.
 
 Backward of x sigmoid(1.7 x) + tanh(x) exp(-x x) for 10 million numbers: 16 passes over memory became one."""
 

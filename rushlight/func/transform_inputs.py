@@ -1,8 +1,9 @@
 """Shared by all transforms that differentiate a function: inputs as variables, and results without dead variables.
 
 A variable is a new tensor on the input's memory, with a node of its own (`Start`), whose edge leads to the input's
-node. So nested derivatives do not mix. When a transform ends, a walk through a result's graph tells whether the result
-still depends on a leaf or on a variable of an outer transform."""
+node. So nested derivatives do not mix. When a transform ends, a walk through a result's graph tests whether the result
+still depends on a leaf or on a variable of an outer transform.
+"""
 
 from __future__ import annotations
 

@@ -3,7 +3,8 @@
 The op table holds the op under a key that no op of the package has: user_log_cosh, user_log_cosh_2 for the next op of
 that name, so two files may use one name. Users and messages see the name alone. A name in the formula is looked up in
 the user's file first: an op becomes its key in the table, a function becomes a helper of rules (`shared`), and a number
-stays with the formula (`numbers`, core/table.py). All other names are those of core/worlds.py."""
+stays with the formula (`numbers`, core/table.py). All other names come from core/worlds.py.
+"""
 
 from __future__ import annotations
 
@@ -52,8 +53,8 @@ def op(
     """out = formula(inputs, settings), with a rule for the gradient of each input.
 
     Parameters before the slash are tensors, the others are settings. A rule has the input's name. Its first parameter
-    is the gradient of out; its other parameters name what it needs: an input, a setting, `out`, `x_shape`, `x_dtype`.
-    The function has derivatives of any order, and works with vmap, jvp, jacrev and compile.
+    is the gradient of out; its other parameters name the values that the rule needs: an input, a setting, `out`,
+    `x_shape`, `x_dtype`. The function has derivatives of any order, and works with vmap, jvp, jacrev and compile.
 
     `name`: by default, the name of the variable to which the function is assigned. `family`: how arguments are passed,
     and the dtype of the result; "floating" is for elementwise functions. `vmap`: a word, or a function (info, in_dims,

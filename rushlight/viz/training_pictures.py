@@ -304,7 +304,7 @@ def filters(conv: Any) -> Any:
 
 
 def attention(weights: Any, tokens: Sequence[str], *, keys: Sequence[str] | None = None) -> Any:
-    """The attention weights of each query: row i shows those of query i, whose sum is 1.
+    """The attention weights of each query: row i belongs to query i, and its sum is 1.
 
     `weights`: (queries, keys), or (heads, queries, keys) with a panel for each head; a leading dimension of 1 is left
     out. `tokens`: the texts of the queries, and of the keys unless `keys` is given. All panels share one scale from 0.

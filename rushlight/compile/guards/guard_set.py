@@ -4,8 +4,8 @@ run.
 A trace contains no Python state: without guards a program would continue with an old learning rate, or with a layer
 that has been replaced. So everything reachable from the function (closure, the globals that it names, modules,
 optimizers, lists...) is recorded item by item. Plain values are compared by equality, objects by identity, and the walk
-goes on inside objects. For objects of the user's classes, only the attributes that the code names are recorded: a step
-does not depend on a trainer's counters that it never reads.
+continues inside objects. For objects of the user's classes, only the attributes that the code names are recorded: a
+step does not depend on a trainer's counters that it never reads.
 """
 
 from __future__ import annotations

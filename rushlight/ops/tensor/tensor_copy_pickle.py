@@ -93,7 +93,7 @@ def subclassed(cls: type, **options: Any) -> None:
 
 
 Tensor._asks = False
-Tensor._cdata = property(id, doc="A number that no other tensor has at the time.")  # type: ignore[attr-defined]  # pyro asks
+Tensor._cdata = property(id, doc="A number that no other tensor has at the time.")  # type: ignore[attr-defined]  # for pyro
 method(classmethod(torch_function), "__torch_function__")  # type: ignore[type-var]
 method(classmethod(subclassed), "__init_subclass__")  # type: ignore[type-var]
 method(staticmethod(unfilled), "__new__")
