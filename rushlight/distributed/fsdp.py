@@ -305,9 +305,10 @@ class FullyShardedDataParallel(Module):
         module: Module, recurse: bool = True, writeback: bool = True, rank0_only: bool = False,
         offload_to_cpu: bool = False, with_grads: bool = False,
     ) -> Iterator[None]:  # fmt: skip
-        """In this context the whole parameters are in their places, on all ranks; with `with_grads` their gradients,
-        too. `writeback`: what is written to the parameters is kept: the rows of each rank are those that this rank has
-        written. `recurse`: also those of submodules."""
+        """Inside this context the module has whole parameters on all ranks; with `with_grads` also whole gradients.
+        `writeback`: writes to the parameters are kept, and each rank keeps the rows that it has written itself.
+        `recurse`: also for submodules.
+        """
         units = units_of(module) if recurse else [module._sharded_by or module._unit]
         given = [(piece, Parameter(piece.gathered(piece.parameter._array))) for unit in units for piece in unit.pieces]
         for piece, whole in given:
@@ -339,7 +340,7 @@ class FullyShardedDataParallel(Module):
         state_dict_config: StateDictConfig | None = None,
         optim_state_dict_config: StateDictConfig | None = None,
     ) -> StateDictSettings:
-        """From now on state_dict() returns whole parameters, or DTensors. Returns what was."""
+        """From now on state_dict() returns whole parameters, or DTensors. Returns the old settings."""
         full = state_dict_type is StateDictType.FULL_STATE_DICT
         config = state_dict_config or (FullStateDictConfig() if full else ShardedStateDictConfig())
         optim_config = optim_state_dict_config or (
@@ -401,8 +402,9 @@ class FullyShardedDataParallel(Module):
     def optim_state_dict_to_load(
         model: Module, optim: Any, optim_state_dict: dict[str, Any], *args: Any, **settings: Any
     ) -> dict[str, Any]:
-        """What `optim.load_state_dict` takes, of what `optim_state_dict` gave; with a state of `rank0_only` that of
-        rank 0."""
+        """The argument for `optim.load_state_dict`, from a result of `optim_state_dict`; with `rank0_only`, from rank
+        0's result.
+        """
         set_to = FullyShardedDataParallel.get_state_dict_type(model)
         state = optim_state_dict
         if getattr(set_to.optim_state_dict_config, "rank0_only", False):
@@ -574,9 +576,9 @@ def fully_shard(
     shard_placement_fn: Any = None, mp_policy: MixedPrecisionPolicy | None = None,
     offload_policy: OffloadPolicy | None = None, ignored_params: Collection[Parameter] | None = None,
 ) -> M:  # fmt: skip
-    """The module, whose parameters are divided over the ranks of the mesh (the world), each into rows of dimension 0,
-    without those of submodules that are divided already; see `FullyShardedDataParallel`. On a mesh of two dimensions
-    each row of the mesh has all parameters.
+    """The module, with its parameters sharded along dimension 0 over the ranks of the mesh (default: the world), except
+    parameters of submodules that are sharded already; see `FullyShardedDataParallel`. On a two-dimensional mesh each
+    row of the mesh has all parameters.
 
     Parameters are DTensors; state_dict() gives DTensors, and `full_tensor()` of one is whole. On the device meta they
     get memory by `to_empty(device="cpu")`. ValueError without a process group, NotImplementedError for a

@@ -16,8 +16,8 @@ from rushlight.optim import Optimizer
 
 
 class ZeroRedundancyOptimizer(Optimizer, Joinable):
-    """`optimizer_class(params, **defaults)`, whose state is divided over the ranks: each steps its share of the
-    parameters and tells the others what they became. `optim` is the optimizer of this rank's share.
+    """`optimizer_class(params, **defaults)` with its state divided over the ranks: each rank steps its share of the
+    parameters and sends the new values to the other ranks. `optim` is the optimizer of this rank's share.
 
     state_dict() needs `consolidate_state_dict(to)` on all ranks before, and is for rank `to`. ValueError without a
     process group."""

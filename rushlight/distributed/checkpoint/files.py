@@ -2,8 +2,9 @@
 ranks can load them: each reads the rows that are missing.
 
 `__RANK_0.distcp` has the tensors and objects of a rank, one after the other, each as torch.save writes it; `.metadata`
-has, of each name, the files and the places of its parts (metadata.py). A folder is written beside its place and renamed
-when it is whole: a checkpoint is there or it is not."""
+has for each name the files and the positions of its parts (metadata.py). A folder is written under another name and
+renamed when it is complete, so a checkpoint is either complete or absent.
+"""
 
 from __future__ import annotations
 
