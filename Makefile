@@ -1,5 +1,6 @@
 # One command each. Every target makes the .venv it needs; a second call starts at once.
 #   make demo    train a network on real digits; results in ./rushlight-demo, replaced when run again
+#   make check   lint and tests of the files that differ from the last commit, in 5 to 40 seconds (FILE='rushlight/core/views.py ...')
 #   make test    what a change can break, in minutes (ORACLE=1 compares with torch 2.13, else with golden files)
 #   make test-all   the exhaustive tests, too: all samples, dtypes, sizes, long programs; CI runs these
 #   make test-reference   the tests with faster ways off, on the reference kernels (some: TESTED='core ops/shape' ARGS=--quick)
@@ -36,13 +37,16 @@ ONE_THREAD := OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 OMP_NUM_THREADS=1
 # benchmarks run on the BLAS kernels a user's machine would pick
 AS_A_USER  := env -u OPENBLAS_CORETYPE
 
-.PHONY: help demo test test-all test-reference lint words bench docs stubs golden ops faster fuzz browser conformance libraries dist pictures clean
+.PHONY: help demo check test test-all test-reference lint words bench docs stubs golden ops faster fuzz browser conformance libraries dist pictures clean
 
 help:
 	@sed -n 's/^#   //p' $(firstword $(MAKEFILE_LIST))
 
 demo: $(VENV)/has-demo
 	$(BIN)/rushlight demo --overwrite $(ARGS)
+
+check: $(VENV)/has-test,lint
+	$(BIN)/python tools/check.py $(FILE) $(ARGS)
 
 test: $(VENV)/has-$(TESTS)
 	$(ONE_THREAD) $(BIN)/python -m pytest -n $(JOBS) --quick $(ARGS)

@@ -3,11 +3,7 @@ tools/house.py prints how it stands."""
 
 from __future__ import annotations
 
-import functools
-from bisect import bisect_left, bisect_right
-
-import house  # tools/house.py
-
+from tests.support.package_facts import facts
 from tests.support.paths import PACKAGE, TESTS
 
 EXCEPTIONS = TESTS / "house_exceptions.txt"
@@ -65,17 +61,11 @@ def test_tests_are_named_after_what_they_test():
     assert misnamed(TESTS, PACKAGE) == []
 
 
-@functools.cache
 def sizes(package):
-    """({file: tokens}, {"file function": (tokens, branches)}). Comments are no tokens; a docstring is one."""
-    files, functions = {}, {}
-    for source in house.sources(package):
-        lines = source.token_lines
-        files[source.name] = len(lines)
-        for node, name in house.named_functions(source.tree):
-            tokens = bisect_right(lines, node.end_lineno) - bisect_left(lines, node.lineno)
-            functions[f"{source.name} {name}"] = tokens, house.branches(node)
-    return files, functions
+    """({file: tokens}, {"file function": (tokens, branches)})."""
+    known = facts(package)
+    files = {file: of.tokens for file, of in known.items()}
+    return files, {f"{file} {name}": sizes for file, of in known.items() for name, sizes in of.functions.items()}
 
 
 def too_long(package):

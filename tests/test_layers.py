@@ -6,6 +6,7 @@ import ast
 
 import pytest
 
+from tests.support.package_facts import facts
 from tests.support.paths import PACKAGE
 
 # Lowest first. A folder imports itself and the folders before it; so no folders import in a circle. `public` is the
@@ -36,10 +37,10 @@ def modules_of(root):
     return {**{parts[2:]: file for parts, file in found.items() if parts[:2] == ALSO_FOUND_IN}, **found}
 
 
-def imports_of(parts, file, modules, package):
+def imports_of(parts, file, modules, root):
     """(line, path of the imported module), for import statements and import_module with text."""
-    home = parts if file.name == "__init__.py" else parts[:-1]
-    for node in ast.walk(ast.parse(file.read_text(), str(file))):
+    home, package = parts if file.name == "__init__.py" else parts[:-1], root.name
+    for node in facts(root)[file.relative_to(root).as_posix()].imports:
         for target in targets(node, home, package):
             for end in (len(target), len(target) - 1):  # the last name may be a function's
                 if end >= 0 and target[:end] in modules:
@@ -57,7 +58,7 @@ def targets(node, home, package):
         names = [[*base, alias.name] for alias in node.names]
     elif isinstance(node, ast.Import):
         names = [alias.name.split(".") for alias in node.names]
-    elif isinstance(node, ast.Call) and ast.unparse(node.func).split(".")[-1] == "import_module" and node.args:
+    elif node.args:
         text = node.args[0]
         names = [text.value.split(".")] if isinstance(text, ast.Constant) and isinstance(text.value, str) else []
     else:
@@ -69,7 +70,7 @@ def climbing(root):
     """{(file, layer that it imports): places}, for the imports of a layer above the file's own."""
     modules, found = modules_of(root), {}
     for parts, file in modules.items():
-        for line, target in imports_of(parts, file, modules, root.name):
+        for line, target in imports_of(parts, file, modules, root):
             there = folder(target)
             if ORDER.index(there) > ORDER.index(folder(parts)):
                 name = file.relative_to(root).as_posix()
