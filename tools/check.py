@@ -131,15 +131,16 @@ def commands(files: list[str], since: str) -> list[list[str]]:
     """What is to be run for these files."""
     python = [file for file in files if file.endswith(".py")]
     tests = dict.fromkeys(test for file in files for test in targets_of(file))
-    if any(file.startswith("rushlight/") for file in python):
-        tests |= dict.fromkeys(WHOLE)
     assigned = dict.fromkeys(name for file in python for name in entries(file, changed_lines(file, since)))
     names = in_table(assigned) if assigned else []
     ruff = [Path(sys.executable).with_name("ruff").as_posix()]
     pytest = [sys.executable, "-m", "pytest", "-q", "--quick", "-p", "no:cacheprovider"]
     found = [[*ruff, "check", *python], [*ruff, "format", "--check", *python]] if python else []
+    if any(file.startswith("rushlight/") for file in python):
+        found.append([*pytest, *WHOLE])  # in one process: they share one parse of the package
     if tests := without_inner(tests):
-        found.append([*pytest, *tests])
+        jobs = ["-n", "2"] if any((ROOT / test).is_dir() for test in tests) else []
+        found.append([*pytest, *jobs, *tests])
     if 0 < len(names) <= MAX_ENTRIES:
         found.append([*pytest, "tests/table", "-k", of_table(names)])
     elif names:

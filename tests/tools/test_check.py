@@ -70,6 +70,6 @@ def test_inner_tests_are_left_out():
 def test_commands():
     found = check.commands(["rushlight/ops/math/elementwise.py", "README.md"], "HEAD")
     assert [command[1:3] for command in found[:1]] == [["check", "rushlight/ops/math/elementwise.py"]]
-    assert "tests/ops/math/test_elementwise.py" in found[2]
     assert "tests/test_layers.py" in found[2]
-    assert found[3][-1] == "tests/table/test_ops.py"  # nothing differs from HEAD: the whole file counts
+    assert "tests/ops/math/test_elementwise.py" in found[3]
+    assert found[4][-1] == "tests/table/test_ops.py"  # nothing differs from HEAD: the whole file counts
