@@ -78,6 +78,13 @@ def backward(
     tensor(6.)
     """
     outputs = (tensors,) if isinstance(tensors, Tensor) else tuple(tensors)
+    add_gradients(outputs, grad_tensors, retain_graph, create_graph, inputs)
+
+
+def add_gradients(
+    outputs: tuple[Tensor, ...], grad_tensors: Any, retain_graph: bool | None, create_graph: bool, inputs: Any
+) -> None:
+    """`backward` of a tuple of tensors."""
     leaves = None if inputs is None else listed(inputs)
     if leaves == ():
         raise runtime_error("'inputs' argument to backward() cannot be empty.", "leave it out for all leaves")
@@ -308,7 +315,7 @@ def tensor_backward(
 
     See `rushlight.autograd.backward`.
     """
-    backward((self,), None if gradient is None else (gradient,), retain_graph, create_graph, inputs)
+    add_gradients((self,), None if gradient is None else (gradient,), retain_graph, create_graph, inputs)
 
 
 method(suggesting(tensor_backward, name="backward"), "backward")
