@@ -24,8 +24,8 @@ TEXT = """\
 
 Written by `tools/faster_docs.py` from `fast/index.py`. Do not edit.
 
-Each op has a reference kernel, which defines its result. For large arrays some ops have a faster
-way besides: mostly a loop that Numba compiles. `rushlight.fast.off()`, or `RUSHLIGHT_FAST=0` in the
+Each op has a reference kernel, which defines its result. For large arrays some ops also have a
+faster way, usually a loop compiled by Numba. `rushlight.fast.off()`, or `RUSHLIGHT_FAST=0` in the
 environment, switches all faster ways off. Results stay right; their last bits may differ.
 
 A faster way is tried when the op's first array has at least the number of elements in the table. If
