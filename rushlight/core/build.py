@@ -135,19 +135,15 @@ def build(namespace: dict[str, Any]) -> None:
         introduce(one.call, one)
         (TABLE.own if "own" in one.options else TABLE)[name] = one
         namespace[name] = one.call
-        TENSORS[name] = as_rules_call(one)
+        one.rule_call = TENSORS[name] = rule_call(one)
+        one.method = one.call if one.options.get("order", "x").startswith("x") else one.rule_call
         attach(one)
 
 
-def as_rules_call(one: Op) -> Callable:
-    """The function for rules: its parameters in the entry's order, numbers in every place."""
-    if "order" in one.options:
-        return in_own_order(one)
-    return one.call if one.options.get("numbers", "y") == "y" else families.binary(one, asks=True)
-
-
-def in_own_order(one: Op) -> Callable:
-    """The function with its parameters in the entry's order, as rules call it."""
+def rule_call(one: Op) -> Callable:
+    """`Op.rule_call` of an entry."""
+    if "order" not in one.options:
+        return one.call if one.options.get("numbers", "y") == "y" else families.binary(one, asks=True)
     names = one.inputs + one.settings
 
     def call(*args: Any, **more: Any) -> Any:
@@ -157,16 +153,11 @@ def in_own_order(one: Op) -> Callable:
     return call
 
 
-def as_method(one: Op) -> Callable:
-    """The function with the tensor first, also where users of the function give it later: polygamma(n, x)."""
-    return one.call if one.options.get("order", "x").startswith("x") else TENSORS[one.name]
-
-
 def attach(one: Op) -> None:
     """Give Tensor the op's method and in-place form, under all its names."""
     names = [name for name in one.names if not in_namespace(name)]
     if names and one.options.get("method", True) and one.inputs[:1] == ("x",):
-        method(as_method(one), *names)
+        method(one.method, *names)
         if one.options.get("inplace", True):
             if waiting is None:
                 method(inplace(one), *(f"{name}_" for name in names))
@@ -193,7 +184,7 @@ def in_place_forms() -> None:
 def inplace(one: Op) -> Callable:
     """The op written back into its first argument: x.mul_(y)."""
     at_once = written_at_once(one)
-    name, out_of_place, answers = one.name + "_", as_method(one), one.result == BOOL
+    name, out_of_place, answers = one.name + "_", one.method, one.result == BOOL
     real_valued = one.result == REAL
     constants = name.startswith("logical_")  # torch gives the second argument no gradient
 

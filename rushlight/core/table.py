@@ -78,6 +78,8 @@ class Op:
         "save",
         "make_save",
         "call",
+        "rule_call",
+        "method",
         "elementwise",
         "takes",
         "refused",
@@ -109,7 +111,9 @@ class Op:
         # after backward; facts stay
         self.lets_go = tuple([i for i, name in enumerate(self.saves) if name in arrays])
         self.kernel: Callable
-        self.call: Callable
+        self.call: Callable  # what users call
+        self.rule_call: Callable  # what rules call: parameters in the entry's order, numbers in every place
+        self.method: Callable  # what Tensor has: the tensor first, also for polygamma(n, x)
         self.node_class: type[Node]
         self.make_node: Callable[[Op], type[Node]]
         self.save: Callable  # (arguments, edges, outputs) -> what a node keeps
