@@ -115,13 +115,9 @@ class Upsample(Layer):
         elif scale_factor is not None:
             scale_factor = float(scale_factor)
         super().__init__(
-            name=type(self).__name__,
-            size=size,
-            scale_factor=scale_factor,
-            mode=mode,
-            align_corners=align_corners,
+            name=type(self).__name__, size=size, scale_factor=scale_factor, mode=mode, align_corners=align_corners,
             recompute_scale_factor=recompute_scale_factor,
-        )
+        )  # fmt: skip
 
     def forward(self, input: Tensor) -> Tensor:
         return F.interpolate(

@@ -48,15 +48,9 @@ REGISTERED = {
 # the hooks that a call runs
 CALLED = ("_forward_pre_hooks", "_forward_hooks", "_backward_pre_hooks", "_backward_hooks")
 HOOKS = (
-    *CALLED,
-    "_forward_pre_hooks_with_kwargs",
-    "_forward_hooks_with_kwargs",
-    "_forward_hooks_always_called",
-    "_state_dict_hooks",
-    "_state_dict_pre_hooks",
-    "_load_state_dict_pre_hooks",
-    "_load_state_dict_post_hooks",
-)
+    *CALLED, "_forward_pre_hooks_with_kwargs", "_forward_hooks_with_kwargs", "_forward_hooks_always_called",
+    "_state_dict_hooks", "_state_dict_pre_hooks", "_load_state_dict_pre_hooks", "_load_state_dict_post_hooks",
+)  # fmt: skip
 OLDER = "_older_backward_hooks"  # hooks of register_backward_hook on all modules
 
 

@@ -19,18 +19,9 @@ from rushlight.ops.tensor.random_tensors import randperm
 from rushlight.random import Generator
 
 GAINS = {
-    "linear": 1.0,
-    "conv1d": 1.0,
-    "conv2d": 1.0,
-    "conv3d": 1.0,
-    "conv_transpose1d": 1.0,
-    "conv_transpose2d": 1.0,
-    "conv_transpose3d": 1.0,
-    "sigmoid": 1.0,
-    "tanh": 5.0 / 3,
-    "relu": math.sqrt(2.0),
-    "selu": 3.0 / 4,
-}
+    "linear": 1.0, "conv1d": 1.0, "conv2d": 1.0, "conv3d": 1.0, "conv_transpose1d": 1.0, "conv_transpose2d": 1.0,
+    "conv_transpose3d": 1.0, "sigmoid": 1.0, "tanh": 5.0 / 3, "relu": math.sqrt(2.0), "selu": 3.0 / 4,
+}  # fmt: skip
 Seed = Generator | None
 
 __all__ = [

@@ -143,12 +143,8 @@ class Uninitialized(Tensor):
             present(device)
         d = dtypes.or_default(dtype)
         self._array, self._node, self._grad, self._viewing, self._writes = (
-            np.empty(0, d.numpy),
-            None,
-            None,
-            None,
-            None,
-        )
+            np.empty(0, d.numpy), None, None, None, None,
+        )  # fmt: skip
         own = self.__class__
         self.__class__ = self._becomes  # since a node reads the shape
         self.requires_grad = requires_grad

@@ -119,12 +119,9 @@ class AvgPool1d(_AvgPoolNd, function=F.avg_pool1d):
     ):  # fmt: skip
         kernel = each(kernel_size, 1)
         super().__init__(
-            kernel_size=kernel,
-            stride=kernel if stride is None else each(stride, 1),
-            padding=each(padding, 1),
-            ceil_mode=ceil_mode,
-            count_include_pad=count_include_pad,
-        )
+            kernel_size=kernel, stride=kernel if stride is None else each(stride, 1), padding=each(padding, 1),
+            ceil_mode=ceil_mode, count_include_pad=count_include_pad,
+        )  # fmt: skip
 
 
 class AvgPool2d(_AvgPoolNd, function=F.avg_pool2d):

@@ -70,11 +70,9 @@ class RNNBase(Module):
     def _all_weights(self) -> list[list[str]]:
         """The parameters' names, by layer and direction."""
         kinds = [
-            "weight_ih",
-            "weight_hh",
-            *(["bias_ih", "bias_hh"] if self.bias else []),
+            "weight_ih", "weight_hh", *(["bias_ih", "bias_hh"] if self.bias else []),
             *(["weight_hr"] if self.proj_size else []),
-        ]
+        ]  # fmt: skip
         ends = [
             f"_l{layer}{end}" for layer in range(self.num_layers) for end in ("", "_reverse")[: 1 + self.bidirectional]
         ]
@@ -209,13 +207,8 @@ class RNNBase(Module):
 
     def extra_repr(self) -> str:
         usual = {
-            "proj_size": 0,
-            "num_layers": 1,
-            "bias": True,
-            "batch_first": False,
-            "dropout": 0,
-            "bidirectional": False,
-        }
+            "proj_size": 0, "num_layers": 1, "bias": True, "batch_first": False, "dropout": 0, "bidirectional": False,
+        }  # fmt: skip
         shown = [f"{name}={getattr(self, name)}" for name, value in usual.items() if getattr(self, name) != value]
         return ", ".join([f"{self.input_size}, {self.hidden_size}", *shown])
 

@@ -27,12 +27,9 @@ def embedding(
     tensor([[3., 4.]])
     """
     return F.embedding(
-        indices,
-        weight,
-        None if padding_idx == -1 else padding_idx,
-        scale_grad_by_freq=scale_grad_by_freq,
+        indices, weight, None if padding_idx == -1 else padding_idx, scale_grad_by_freq=scale_grad_by_freq,
         sparse=sparse,
-    )
+    )  # fmt: skip
 
 
 def batch_norm(

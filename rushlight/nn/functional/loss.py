@@ -480,13 +480,9 @@ def linear_cross_entropy(
     logits = linear(input, reshape(linear_weight, (prod(classes), features)), flat_bias)
     logits = reshape(logits, (*input._array.shape[:-1], *classes))
     return cross_entropy(
-        logits,
-        target,
-        weight,
-        reduction=reduction,
-        label_smoothing=label_smoothing,
+        logits, target, weight, reduction=reduction, label_smoothing=label_smoothing,
         ignore_index=-100 if ignore_index is None else ignore_index,
-    )
+    )  # fmt: skip
 
 
 def check_linear(

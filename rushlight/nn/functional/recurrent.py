@@ -65,11 +65,8 @@ def relu_direction(
 
 
 DIRECTIONS: dict[str, Direction] = {
-    "LSTM": lstm_direction,
-    "GRU": gru_direction,
-    "RNN_TANH": tanh_direction,
-    "RNN_RELU": relu_direction,
-}
+    "LSTM": lstm_direction, "GRU": gru_direction, "RNN_TANH": tanh_direction, "RNN_RELU": relu_direction,
+}  # fmt: skip
 
 
 def input_projection(x: Tensor, w: Weights, first: bool, bias: Tensor | None = None) -> Tensor:
