@@ -99,7 +99,7 @@ class ChannelShuffle(Layer, function=F.channel_shuffle):
     """
 
 
-class Upsample(Layer):
+class Upsample(Layer, function=F.interpolate, settings="size scale_factor mode align_corners recompute_scale_factor"):
     """out[i] = input at (i + 0.5) / scale - 0.5, in each spatial dimension; settings as `nn.functional.interpolate`.
 
     >>> rushlight.nn.Upsample(scale_factor=2)(rushlight.tensor([[[1., 2.]]]))
@@ -118,11 +118,6 @@ class Upsample(Layer):
             name=type(self).__name__, size=size, scale_factor=scale_factor, mode=mode, align_corners=align_corners,
             recompute_scale_factor=recompute_scale_factor,
         )  # fmt: skip
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.interpolate(
-            input, self.size, self.scale_factor, self.mode, self.align_corners, self.recompute_scale_factor
-        )
 
     def extra_repr(self) -> str:
         how = f"size={self.size!r}" if self.scale_factor is None else f"scale_factor={self.scale_factor!r}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from rushlight.base.errors import value_error
@@ -10,7 +9,6 @@ from rushlight.core.tensor import Tensor
 from rushlight.nn import functional as F
 from rushlight.nn.functional.size_arguments import each
 from rushlight.nn.layer_settings import Layer
-from rushlight.nn.module import Module
 
 
 class _MaxPoolNd(
@@ -233,14 +231,13 @@ class LPPool3d(_LPPoolNd, function=F.lp_pool3d):
     """
 
 
-class _FractionalMaxPoolNd(Module):
+class _FractionalMaxPoolNd(Layer, shows=""):
     """Maxima of windows that begin at random steps; an output size, or a ratio of output to input, but not both.
 
     ValueError without either, with both, and for a ratio outside (0, 1).
     """
 
     _n: int
-    _function: Callable
     _random_samples: Tensor | None
 
     def __init__(
@@ -259,18 +256,13 @@ class _FractionalMaxPoolNd(Module):
             raise value_error(f"output_ratio must be between 0 and 1 (got {output_ratio})")
         self.register_buffer("_random_samples", _random_samples)
 
-    def forward(self, input: Tensor) -> Any:
-        return type(self)._function(
-            input, self.kernel_size, self.output_size, self.output_ratio, self.return_indices, self._random_samples
-        )
-
 
 def several(value: Any, n: int) -> tuple:
     """One value for each of n dimensions."""
     return tuple(value) if isinstance(value, (tuple, list)) else (value,) * n
 
 
-class FractionalMaxPool2d(_FractionalMaxPoolNd):
+class FractionalMaxPool2d(_FractionalMaxPoolNd, function=F.fractional_max_pool2d):
     """out[n, c, p] = max over k of x[n, c, start(p) + k], starts random, even on average, in (N, C, H, W) or (C, H, W).
 
     `output_size`, or `output_ratio` times the input's size; ValueError for both or neither. B. Graham, *Fractional
@@ -280,14 +272,14 @@ class FractionalMaxPool2d(_FractionalMaxPoolNd):
     torch.Size([1, 1, 4, 3])
     """
 
-    _n, _function = 2, staticmethod(F.fractional_max_pool2d)
+    _n = 2
 
 
-class FractionalMaxPool3d(_FractionalMaxPoolNd):
+class FractionalMaxPool3d(_FractionalMaxPoolNd, function=F.fractional_max_pool3d):
     """out[n, c, p] = max over k of x[n, c, start(p) + k], starts random, even on average, in (N, C, D, H, W).
 
     >>> rushlight.nn.FractionalMaxPool3d(3, output_size=2)(rushlight.ones(1, 1, 9, 9, 9)).shape
     torch.Size([1, 1, 2, 2, 2])
     """
 
-    _n, _function = 3, staticmethod(F.fractional_max_pool3d)
+    _n = 3
