@@ -154,6 +154,15 @@ def test_a_formula_fuses_with_its_neighbours(f, fuses):
     assert (str(told) == str(like)) == fuses
 
 
+def test_a_module_that_runs_alone_cannot_have_the_kernel():
+    pytest.importorskip("numba")
+    compiled, x = torch.compile(lambda x: stable(x) * 2), torch.randn(8, 8)
+    for _ in range(3):
+        compiled(x)
+    with pytest.raises(NotImplementedError, match="stable is an op of your file"):
+        torch.compiler.source(compiled, full=True)
+
+
 def test_dtypes():
     assert log_cosh(torch.tensor([1, 2])).dtype is torch.float32
     assert log_cosh(torch.ones(2, dtype=torch.float16)).dtype is torch.float16

@@ -150,6 +150,8 @@ class Module(Bundle):
     def kernel(self, name: str) -> str:
         """The expression for the kernel `kernels.name` of a program."""
         op = TABLE[name]
+        if "own" in op.options:
+            raise CannotBundle(f"{op.called} is an op of your file, and a module that runs alone cannot import it")
         kernel: Any = in_full(op.kernel)
         inner = closure(kernel) if re.search(r"<locals>\.(<lambda>|run)$", getattr(kernel, "__qualname__", "")) else {}
         if "stay" in inner:
