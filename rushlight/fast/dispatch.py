@@ -46,7 +46,8 @@ def prepared(op: Any, kernel: Callable) -> Callable:
 
     def call(*args: Any) -> Any:
         x = args[0]
-        if passes and x.size < elements and not dtypes and budget.allowed:
+        few = passes and x.size < elements
+        if few and not dtypes and budget.allowed:
             left = account.left - passes * (CALL + ELEMENT * x.size)
             if left > account.loading:  # the same as `charge`, without its calls
                 account.left = left
@@ -54,7 +55,7 @@ def prepared(op: Any, kernel: Callable) -> Callable:
         if (
             budget.allowed
             and (not dtypes or x.dtype.char in dtypes)
-            and (not passes or charge(passes, x.size, elements))
+            and (not passes or few and account.left <= 0 < x.size or charge(passes, x.size, elements))
         ):
             try:
                 return run_of(module)(op, "", kernel, *args)
