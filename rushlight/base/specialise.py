@@ -1,4 +1,4 @@
-"""A plain function, specialised for known values: the call and the backward of each op are made so.
+"""Functions made from a template by partial evaluation: the call and the backward of each op are made so.
 
     def total(op, values):
         grad = {}
@@ -23,7 +23,7 @@ The rules:
   names gives a tuple of variables.
 * A call of a function in `inlined`, a function of one return statement, is replaced by its expression.
 
-The code keeps the file and the line numbers of the plain function, so that tracebacks and debuggers show that one.
+The code keeps the file and the line numbers of the template, so that tracebacks and debuggers show the template.
 """
 
 from __future__ import annotations

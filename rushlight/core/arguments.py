@@ -218,7 +218,7 @@ def binding(op: Op) -> dict[str, Any]:
 
     `direct`: whether that is possible; `order`: the position of each argument of the entry; `moved`: whether the order
     differs; `dims`: dimensions; `wrapped`: dimensions that may count from the end of the tensor at position `first`;
-    `lists`: tuples of dimensions. The kernel refuses dimensions that are too large, except in a call with another
+    `dim_lists`: tuples of dimensions. The kernel refuses dimensions that are too large, except in a call with another
     order. A list of dimensions is not checked further in an op that only this package calls."""
     names = op.inputs + op.settings
     roles = {i: ROLES[name] for i, name in enumerate(names) if name in ROLES and i >= len(op.inputs)}
@@ -236,7 +236,7 @@ def binding(op: Op) -> dict[str, Any]:
         "wrapped": tuple([order[i] for i, role in roles.items() if role is wrap and op.inputs[0] == "x"])
         if direct
         else (),
-        "lists": tuple([order[i] for i, role in roles.items() if role is wrap_all]) if direct else (),
+        "dim_lists": tuple([order[i] for i, role in roles.items() if role is wrap_all]) if direct else (),
     }
 
 
@@ -410,8 +410,8 @@ def check_numbers(op: Op, operands: Sequence[Any]) -> None:
 
 
 def holds(condition: Tensor) -> bool:
-    """Whether all of it is true, for checks of arguments that raise an error if not: a program makes the same test,
-    where it could not follow Python if that looked at numbers to decide. In vmap, of all samples."""
+    """Whether all elements are true, for checks of arguments that raise an error if not. A traced program repeats the
+    check; a Python `if` on the numbers would break the graph. In vmap: whether they are true in all samples."""
     if condition.is_meta:  # there are no numbers that could be wrong
         return True
     condition = holder(condition)

@@ -1,7 +1,8 @@
 """The backward of an op's nodes: saved values -> rules -> gradients of the inputs.
 
-`backward` is one plain function for all ops. `base/specialise.py` makes the function of each op from it with the op's
-first backward, once for gradients that are arrays and once for tensors (gradient_kinds.py).
+`backward` is the template of the backward of all ops. It never runs itself: with the first backward of an op,
+`base/specialise.py` makes the op's function from it, one for gradients that are arrays and one for tensors
+(gradient_kinds.py).
 `print(rushlight.docs.mul.call)` shows the function for arrays."""
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from rushlight.core.table import Op, parameters, rebind, ruled_inputs
 from rushlight.core.worlds import TENSORS, present
 from rushlight.kernels.float16 import in_single
 
-# input -> its rule, its gradient: rule_x, grad_x
+# rule["x"] becomes the variable rule_x, grad["x"] grad_x
 VARIABLES = {"rule": "rule_{}", "grad": "grad_{}"}
 
 
@@ -33,7 +34,7 @@ def backward(op: Any, node: Any, g: Any) -> Any:
     rule: dict = {}
     grad: dict = {}
     saved, edges = node.saved, node.edges
-    if op.kept:  # a reduction: its rules see g and out with the reduced dimensions
+    if op.reduces:  # a reduction: its rules see g and out with the reduced dimensions
         if not op.on_arrays:
             g = op.reshape(g, saved[-1])
         elif g.ndim:
@@ -53,7 +54,7 @@ def backward(op: Any, node: Any, g: Any) -> Any:
     if op.scalars and g.__class__ is not ndarray and g.size <= 1:
         # NumPy multiplies two of its scalars in 55 ns, a scalar and an array in 650
         for i, name, given, _ in op.rules:
-            if given is None or not op.alone and edges[i] is None:
+            if given is None or not op.only_input and edges[i] is None:
                 grad[name] = None
             else:
                 grad[name] = rule[name](g, *[as_scalar(op, what, saved[at]) for what, at in given])
@@ -69,7 +70,7 @@ def backward(op: Any, node: Any, g: Any) -> Any:
                     *[as_given(op, what, saved[at], saved, node) for what, at in op.given],
                 )
         for i, name, given, from_elements in op.rules:
-            if given is None or not op.alone and edges[i] is None:
+            if given is None or not op.only_input and edges[i] is None:
                 grad[name] = None
             elif not op.together or i > 0 and grad[name] is None:
                 if from_elements is None or from_elements and g.size < from_elements:
@@ -100,12 +101,13 @@ def as_given(op: Any, what: Any, item: Any, saved: Any, node: Any) -> Any:
             [t._array for t in item] if what == "tensors"
             else item._array if what == "input" and op.elementwise
             else (None if item is None else item._array) if what == "input"
-            else item.reshape(saved[-1]) if what == "out" and op.kept
+            else item.reshape(saved[-1]) if what == "out" and op.reduces
             else item
         )
         if op.on_arrays
         else (
-            (op.reshape(saved_output(node, item), saved[-1]) if op.kept else saved_output(node, item)) if what == "out"
+            op.reshape(saved_output(node, item), saved[-1]) if what == "out" and op.reduces
+            else saved_output(node, item) if what == "out"
             else item if what in ("", "input", "tensors")
             else saved_part(node, item, what)
         )
@@ -132,17 +134,18 @@ def classified(op: Op, name: str) -> str | int:
 
 
 def facts(
-    op: Op, kind: GradientKind, kept: bool = False, several: bool = False, of_half: bool = False
+    op: Op, kind: GradientKind, reduces: bool = False, several: bool = False, of_half: bool = False
 ) -> dict[str, Any]:
     """What `backward` knows of an op.
 
-    `kept`: a reduction; `several`: the op has several outputs; `of_half`: for gradients of 16-bit floats."""
+    `reduces`: a reduction; `several`: the op has several outputs; `of_half`: for gradients of 16-bit floats."""
     on_arrays, names = kind is AS_ARRAYS, ruled_inputs(op)
     rules = []
     for i, name in enumerate(names):
         rule = op.rules[name]
         given = rule and tuple([(classified(op, one), op.saves.index(one)) for one in parameters(rule)[1:]])
         from_elements = least(op, name, of_half) if on_arrays and rule else inf
+        # None: never faster; 0: always try a faster way; n: from this number of elements on
         rules.append((i, name, given, None if from_elements == inf else from_elements))
     return {
         "names": tuple(names),
@@ -152,9 +155,9 @@ def facts(
         "elementwise": op.elementwise,
         "scalars": on_arrays and op.elementwise and not several and not of_half,
         "rounds_once": rounds_once(op, kind, several) and not of_half,
-        "kept": kept,
+        "reduces": reduces,
         "several": several,
-        "alone": names == ["tensors"] or len(op.inputs) == 1,
+        "only_input": names == ["tensors"] or len(op.inputs) == 1,
         "together": has_one_way(op, kind),
         "given": rules[0][2],
         "conj": kind.names["conj"],
@@ -179,7 +182,7 @@ def has_one_way(op: Op, kind: GradientKind) -> bool:
 # -- the function of an op
 
 
-def function_of(op: Op, kind: GradientKind, kept: bool = False, several: bool = False) -> Callable:
+def function_of(op: Op, kind: GradientKind, reduces: bool = False, several: bool = False) -> Callable:
     """(node, g) -> gradients of the inputs, for this kind of gradients. Arguments as in `facts`."""
     if kind is AS_TENSORS:
         present(op)
@@ -188,11 +191,11 @@ def function_of(op: Op, kind: GradientKind, kept: bool = False, several: bool = 
     }
     if kind is AS_TENSORS and op.options.get("wide_rules"):
         rules = {name: in_single_tensors(rule) for name, rule in rules.items()}
-    scope, known = {**SCOPE, "op": op, **rules}, facts(op, kind, kept, several)
+    scope, known = {**SCOPE, "op": op, **rules}, facts(op, kind, reduces, several)
     if known["together"]:
         known["first_alone"] = first_alone(rules[f"rule_{op.inputs[0]}"], len(ruled_inputs(op)))
     if known["rounds_once"]:
-        known["of_halves"] = of_halves(op, scope, kept)
+        known["of_halves"] = of_halves(op, scope, reduces)
     return made(op, known, scope)
 
 
@@ -200,20 +203,20 @@ def made(op: Op, known: dict[str, Any], scope: dict[str, Any]) -> Callable:
     return specialise(backward, known, locals=VARIABLES, inlined=INLINED, scope=scope, name=f"backward_{op.name}")
 
 
-def source(op: Op, kind: GradientKind, kept: bool = False, several: bool = False) -> str:
+def source(op: Op, kind: GradientKind, reduces: bool = False, several: bool = False) -> str:
     """The text of the op's backward."""
-    known = facts(op, kind, kept, several)
+    known = facts(op, kind, reduces, several)
     tree = specialised(backward, known, locals=VARIABLES, inlined=INLINED, name=f"backward_{op.name}")
     return ast.unparse(tree) + "\n"
 
 
-def of_halves(op: Op, scope: dict[str, Any], kept: bool) -> Callable:
+def of_halves(op: Op, scope: dict[str, Any], reduces: bool) -> Callable:
     """(node, g) -> gradients of the inputs, of 16-bit floats: each rule computes in float32, and its result is rounded
     once. Made with the first such gradient."""
 
     def first(node: Any, g: Any) -> Any:
         own = scope | {name: in_single(op.name, rule) for name, rule in scope.items() if name.startswith("rule_")}
-        run = scope["of_halves"] = made(op, facts(op, AS_ARRAYS, kept, of_half=True), own)
+        run = scope["of_halves"] = made(op, facts(op, AS_ARRAYS, reduces, of_half=True), own)
         return run(node, g)
 
     return first

@@ -1,9 +1,10 @@
 """The call of an op: arguments, kernel, tensor, node.
 
-`call` is one plain function for every op whose arguments follow no common pattern. `base/specialise.py` makes the
-function of each op from it with the op's first call: what is fixed for an op is decided there, not at each call.
-`print(rushlight.docs.where.call)` shows the result. Elementwise ops and reductions have functions of their own
-(families.py)."""
+`call` is the template of the calls of all ops whose arguments follow no common pattern. It never runs itself: with the
+first call of an op, `base/specialise.py` makes the op's function from it. `op.view` stands for a value in `facts(op)`,
+or for an attribute of `Op`; `value[name]` stands for a local variable. Conditions about the op are decided once, loops
+over its inputs are unrolled. `print(rushlight.docs.where.call)` shows a result: read it first. Elementwise ops and
+reductions have functions of their own (families.py)."""
 
 from __future__ import annotations
 
@@ -33,14 +34,15 @@ from rushlight.core.clock import Writes, tick
 from rushlight.core.mode import mode
 from rushlight.core.node import Output, outside, remember, share_writes, user
 from rushlight.core.results import filled, into, result_type
-from rushlight.core.saved import kept_items, saved_items
+from rushlight.core.saved import save_plan, saved_items
 from rushlight.core.table import TABLE, Op
 from rushlight.core.tensor import Tensor, from_array
 from rushlight.core.views import register
 
 new = object.__new__
 
-# Settings that are Python numbers. Users may give a tensor of one element: F.softplus(x, beta=t).
+# Settings that are Python numbers, as all settings of a user's own ops. A tensor of one element is a number:
+# F.softplus(x, beta=t).
 NUMBERS = frozenset(
     (
         *("alpha", "beta", "delta", "eps", "high", "input_scale", "lambd", "low", "max_val"),
@@ -49,7 +51,7 @@ NUMBERS = frozenset(
     )
 )
 
-# input or setting -> its value; input -> its array, the node that its gradient goes to: x, x_array, x_edge
+# value["x"] becomes the variable x, array["x"] x_array, and edge["x"] x_edge: the node to which the gradient of x goes
 VARIABLES = {"value": "{}", "array": "{}_array", "edge": "{}_edge"}
 
 
@@ -76,7 +78,7 @@ def call(op: Any, kernel: Callable, args: Any, kwargs: dict, out: Any) -> Any:
                 or op.moved and i in op.wrapped and args[i] >= args[op.first]._array.ndim
                 for i in op.dims
             )
-            or any(args[i].__class__ is not tuple or args[i] and min(args[i]) < 0 for i in op.lists)
+            or any(args[i].__class__ is not tuple or args[i] and min(args[i]) < 0 for i in op.dim_lists)
         ):  # fmt: skip
             args, kwargs = op.bind(args, kwargs), {}
         elif op.moved or any(args[i] < 0 for i in op.wrapped):
@@ -84,17 +86,17 @@ def call(op: Any, kernel: Callable, args: Any, kwargs: dict, out: Any) -> Any:
                 [args[i] + args[op.first]._array.ndim if i in op.wrapped and args[i] < 0 else args[i] for i in op.order]
             )
         value[op.arguments] = values = args
-        if any(isinstance(value[name], Tensor) for name in op.numbers):
+        if any(isinstance(value[name], Tensor) for name in op.number_settings):
             value[op.arguments] = values = as_numbers(op, values)
         if op.to_promote:
             value[op.to_promote] = to_one_dtype(op, value[op.to_promote])
-        if op.listed:
+        if op.has_list:
             value["tensors"] = tensor_list(op, value[op.arguments], op.list_at, op.list_ruled)
-        if op.to_promote or op.listed:
+        if op.to_promote or op.has_list:
             values = value[op.arguments]
         for name in op.single:
             array[name] = None if value[name] is None else value[name]._array
-        if op.listed:
+        if op.has_list:
             array["tensors"] = [t._array for t in value["tensors"]]
     except NoArray as error:
         return filled(out, error.instead(op.name, *args, **kwargs))
@@ -148,12 +150,12 @@ def call(op: Any, kernel: Callable, args: Any, kwargs: dict, out: Any) -> Any:
         if edges is not None:
             # its node: what backward needs, and the user's line
             node = tensor._node = new(op.node_class)
-            if op.listed:
+            if op.has_list:
                 node.saved = op.save(values, edges, (result,))
             else:
                 node.saved = saved_items(op, value[op.arguments], edge[op.inputs], (result,))
             node.edges, node.seq, node.shape = edges, tick(), result.shape
-            caller = frame(2)
+            caller = frame(2)  # 0: this function, 1: the closure of the family, 2: the user's
             code = node.code = caller.f_code
             node.at = caller.f_lasti if code is user.code else remember(node, caller)
         if state.watch is not None:
@@ -180,9 +182,9 @@ def facts(op: Op) -> dict[str, Any]:
         "arguments": op.inputs + op.settings,
         "count": len(op.inputs + op.settings),
         "inputs": op.inputs,
-        "numbers": tuple([name for name in op.settings if name in NUMBERS]),
+        "number_settings": tuple([name for name in op.settings if name in NUMBERS or "own" in op.options]),
         "to_promote": to_promote,
-        "listed": listed,
+        "has_list": listed,
         "list_at": op.inputs.index("tensors") if listed else 0,
         "list_ruled": listed and op.rules["tensors"] is not None,
         "single": single,
@@ -196,7 +198,7 @@ def facts(op: Op) -> dict[str, Any]:
         "itself": bool(option("itself")),
         "several": bool(option("outputs") or option("list")),
         "separate": bool(option("separate")),
-        "kept": kept_items(op),
+        "plan": save_plan(op),
         "input_errors": Exception if op.is_view else AttributeError,
         "again": op.call,
         "bind": binder(op),

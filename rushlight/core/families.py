@@ -132,9 +132,9 @@ def unary(op: Op) -> Callable:
     return call
 
 
-def operands(op: Op, input: Any, other: Any, asks: bool) -> list[Tensor]:
+def operands(op: Op, input: Any, other: Any, as_operator: bool) -> list[Tensor]:
     """The operands in one dtype, where the fast path did not find two tensors that have one."""
-    if not asks:
+    if not as_operator:
         check_numbers(op, (input, other))
     elif not (isinstance(input, Tensor) or isinstance(other, Tensor)):  # Tensor.__radd__(1, 2)
         raise TypeError(
@@ -157,9 +157,9 @@ def beside_number(*operands: Any) -> dtype | None:
     return None
 
 
-def long_way(op: Op, asks: bool, call: Callable) -> Callable:
+def long_way(op: Op, as_operator: bool, call: Callable) -> Callable:
     """A binary call whose operands are brought to one dtype first."""
-    takes_numbers = asks or "x" in op.options.get("numbers", "y")
+    takes_numbers = as_operator or "x" in op.options.get("numbers", "y")
     single = op.options.get("single")
     rerouted = op.rerouted
 
@@ -169,30 +169,30 @@ def long_way(op: Op, asks: bool, call: Callable) -> Callable:
             k = None if d in rerouted else constant(input, d)
             if k is not None:
                 return call(k, other, out=out)
-        if asks and not (known(input) and known(other)):
+        if as_operator and not (known(input) and known(other)):
             return NotImplemented
         try:
             half = beside_number(input, other) if single else None
             if half is not None:
                 t = call(*[x.to(float32) if isinstance(x, Tensor) else x for x in (input, other)]).to(half)
                 return t if out is None else into(out, t)
-            return call(*operands(op, input, other, asks), out=out)
+            return call(*operands(op, input, other, as_operator), out=out)
         except NoArray as error:
             return filled(out, error.instead(op.name, input, other))
 
     return slow
 
 
-def binary(op: Op, asks: bool = False) -> Callable:
+def binary(op: Op, as_operator: bool = False) -> Callable:
     """(x, y) -> kernel(x, y), broadcast, element by element.
 
-    `asks`: as operators and rules call it, with numbers on either side; Python asks the other operand of unknown
-    types."""
+    `as_operator`: as operators and rules call it, with numbers on either side; it returns NotImplemented for operands
+    of unknown types."""
     kernel = op.kernel
     rerouted = op.rerouted
     least = LeastByDtype(op)
     smallest = least.smallest
-    takes_numbers = asks or "y" in op.options.get("numbers", "y")
+    takes_numbers = as_operator or "y" in op.options.get("numbers", "y")
     by_elements = op.elementwise
     x_for_x, x_for_y = needs(op, "x")
     y_for_x, y_for_y = needs(op, "y")
@@ -251,7 +251,7 @@ def binary(op: Op, asks: bool = False) -> Callable:
             m.watch.on_op(op, (input, other), t)
         return t if out is None else into(out, t)
 
-    slow = long_way(op, asks, call)
+    slow = long_way(op, as_operator, call)
     return named(call, op)
 
 
@@ -294,7 +294,7 @@ def reduction(op: Op) -> Callable:
     kernel = getattr(op.kernel, "reference", op.kernel)
     rerouted, floating = op.rerouted, op.result == FLOATING
     from_elements = least(op)
-    op.make_node = partial(node_class, kept=True)
+    op.make_node = partial(node_class, reduces=True)
     differentiable = op.rules["x"] is not None
     saves = op.saves
     only_shape = saves == ("x_shape",)

@@ -99,8 +99,8 @@ class Arrays:
 
     @staticmethod
     def parts(g: dict, facts: tuple) -> list:
-        """The gradient of each output as a list: zeros for an output without a gradient, None for an output that has
-        none."""
+        """The gradient of each output as a list: zeros where no gradient arrived, None for an output that is not
+        differentiable, such as indices."""
         return [g[i] if i in g else fact if fact is None else np.zeros(*fact) for i, fact in enumerate(facts)]
 
 

@@ -15,7 +15,7 @@ from rushlight.core.table import Op, parameters, ruled_inputs
 from rushlight.core.tensor import Tensor, from_array
 
 
-def kept_items(op: Op) -> tuple[tuple[str, int, tuple[int, ...], bool], ...]:
+def save_plan(op: Op) -> tuple[tuple[str, int, tuple[int, ...], bool], ...]:
     """What nodes keep for the rules: (kind, place, users, always) of each item. `place`: of the argument or output;
     `users`: the edges whose rules name the item; `always`: whether the item is kept without a look at the edges."""
     names, edges = op.inputs + op.settings, ruled_inputs(op)
@@ -43,7 +43,7 @@ def kept_items(op: Op) -> tuple[tuple[str, int, tuple[int, ...], bool], ...]:
 
 
 def saved_items(op: Any, values: Any, edges: Any, outputs: Any) -> tuple:
-    """What a node keeps: a tensor only if a rule that will run names it. Specialised for `kept`."""
+    """What a node keeps: a tensor only if a rule that will run names it. Specialised for `save_plan`."""
     return tuple(
         [
             (
@@ -55,7 +55,7 @@ def saved_items(op: Any, values: Any, edges: Any, outputs: Any) -> tuple:
                 else values[place].dtype
             )
             if always or any(edges[j] is not None for j in users) else None
-            for kind, place, users, always in op.kept
+            for kind, place, users, always in op.plan
         ]
     )  # fmt: skip
 
@@ -67,7 +67,7 @@ def apart(output: Any) -> Any:
 
 def save_function(op: Op) -> Callable:
     """(arguments, edges, outputs) -> what a node keeps for its rules: `saved_items` of one op."""
-    return specialise(saved_items, {"kept": kept_items(op)}, locals={}, scope={"apart": apart}, name=f"save_{op.name}")
+    return specialise(saved_items, {"plan": save_plan(op)}, locals={}, scope={"apart": apart}, name=f"save_{op.name}")
 
 
 def saved_output(node: Any, array: Any) -> Tensor:

@@ -337,6 +337,7 @@ class AccumulateGrad(Node):
             with ADDING:
                 known = leaf._grad
                 if known is None:
+                    # a view of another array, whose memory may be written to, or another layout
                     if g.base.__class__ is ndarray or g.strides != leaf._array.strides:
                         g = copy_like(leaf._array, g)
                     leaf._grad = from_array(g)

@@ -58,7 +58,8 @@ def not_implemented(function):
 
 
 def present(op: Op) -> None:
-    """Load parts of the library until all names in the op's rules are there (attributes are looked for in vain)."""
+    """Load parts of the library until all names in the op's rules are there. `co_names` has names of attributes, too,
+    such as `shape`, which are not in the world: such a rule loads all parts."""
     names = {name for rule in op.rules.values() if rule is not None for name in rule.__code__.co_names}
     while not names <= TENSORS.keys() | vars(builtins).keys() and next_part():
         pass

@@ -102,7 +102,7 @@ class Doc:
             return ""
         texts = [call_text(op)]
         if any(op.rules.values()):
-            how = {"kept": False, "several": False, **getattr(op.make_node, "keywords", {})}
+            how = {"reduces": False, "several": False, **getattr(op.make_node, "keywords", {})}
             rules = {name: str(expression(op, rule)) for name, rule in op.rules.items() if rule is not None}
             comments = [f"# rule_{name}: {text.splitlines()[0]}" for name, text in rules.items()]
             texts.append("\n".join([*comments, backward_call.source(op, AS_ARRAYS, **how)]))

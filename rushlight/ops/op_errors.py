@@ -11,6 +11,7 @@ from numpy import ndarray
 from rushlight.base import dtypes
 from rushlight.base.errors import (
     LinAlgError,
+    Touched,
     check_kinds,
     describe,
     explain,
@@ -63,12 +64,11 @@ def failure(op: Op, args: Sequence[Any], error: Exception) -> Exception:
     tensors = [a for a in args if isinstance(a, Tensor)]
     name, text = op.called, str(error)
     facts: dict[str, Any] = {"op": name, "inputs": described(op, args)}
+    kind = RuntimeError if isinstance(error, Touched) else type(error)
     if "\n  at: " in text:  # the error has a message already, but at that point the op was unknown
         what, _, rest = text.partition("\n")
         return (
-            error
-            if "\n  op: " in text
-            else type(error)("\n".join((what, *(f"  {k}: {v}" for k, v in facts.items()), rest)))
+            error if "\n  op: " in text else kind("\n".join((what, *(f"  {k}: {v}" for k, v in facts.items()), rest)))
         )
     if isinstance(error, np.exceptions.AxisError) and error.axis is not None:
         return out_of_range(error.axis, error.ndim or 1, **facts)
@@ -106,7 +106,7 @@ def failure(op: Op, args: Sequence[Any], error: Exception) -> Exception:
     if isinstance(error, (ValueError, TypeError)):
         return runtime_error(f"{name}(): {what}", hint, **facts)
     if type(error) in (RuntimeError, NotImplementedError, LinAlgError):  # the message is torch's already
-        return type(error)(explain(what, hint, **facts))
+        return kind(explain(what, hint, **facts))
     return error
 
 

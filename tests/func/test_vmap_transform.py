@@ -236,3 +236,11 @@ def test_a_batch_that_was_unpickled(make):
     slope = rushlight.func.grad(lambda w, r: (w @ r * r).sum())
     each = rushlight.func.vmap(slope, (None, 0))(w, x)
     assert each.tolist() == [rushlight.outer(r, r).tolist() for r in x]
+
+
+@pytest.mark.parametrize("name", ["softplus", "elu", "leaky_relu"])
+def test_a_setting_that_differs_by_sample(name):
+    """A setting is a number: the error says so, as torch's."""
+    function = getattr(rushlight.nn.functional, name)
+    with pytest.raises(RuntimeError, match=r"calling \.item\(\) on a Tensor"):
+        rushlight.func.vmap(function)(rushlight.ones(3, 2), rushlight.ones(3))

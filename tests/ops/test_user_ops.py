@@ -405,3 +405,13 @@ def test_errors(name):
         exec(text, names)
     assert "\n  at: <string>:1" in str(caught.value)
     assert caught.value.__cause__ is None
+
+
+def test_a_setting_is_a_number():
+    scaled = torch.op(lambda x, /, steep=1.0: x * steep, x=lambda g, steep: g * steep, name="scaled")
+    assert scaled(torch.ones(2), torch.tensor(3.0)).tolist() == [3.0, 3.0]
+    for steep in (torch.ones(3), torch.ones(1, requires_grad=True)):
+        with pytest.raises(TypeError, match="argument 'steep' must be Number, not Tensor"):
+            scaled(torch.ones(3), steep)
+    with pytest.raises(RuntimeError, match=r"calling \.item\(\) on a Tensor"):
+        torch.func.vmap(scaled)(torch.ones(3, 2), torch.ones(3))

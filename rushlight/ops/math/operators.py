@@ -52,7 +52,7 @@ def reflected(function: Callable, name: str, commutes: bool) -> Callable:
 def operator(function: Callable) -> Callable:
     """The function that Python calls for an operator: it returns NotImplemented for an operand of another type."""
     op = function.op  # type: ignore[attr-defined]
-    made = families.binary(op, asks=True)
+    made = families.binary(op, as_operator=True)
     introduce(made, op)
     return made
 
