@@ -65,7 +65,7 @@ loss.backward()
     "clip_grad_norm_ of a module": ("nn.utils.clip_grad_norm_(nn.Linear(2, 2), 1.0)", ["model.parameters()"], []),
     "batches of matrices": (
         "torch.ones(2, 3, 4) @ torch.ones(3, 4, 5)",
-        ["size of tensor a (2) must match the size of tensor b (3)", "dimension 0", "count matrices"],
+        ["size of tensor a (2) must match the size of tensor b (3)", "dimension 0", "are batch dimensions"],
         ["inner", "reshape()"],
     ),
     "a vector for each matrix": ("torch.ones(2, 3, 4) @ torch.ones(2, 4)", ["b.unsqueeze(-1)"], ["did you mean"]),
