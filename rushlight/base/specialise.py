@@ -128,6 +128,8 @@ COMPARE: dict[type, Callable[[Any, Any], Any]] = {
     ast.NotIn: lambda a, b: a not in b,
 }
 COMPUTED: dict[str, Callable] = {"len": len, "enumerate": lambda x: tuple(enumerate(x)), "tuple": tuple}
+# functions of a comprehension -> how its elements are joined; None: as a tuple
+COMBINED: dict[str, Any] = {"any": ast.Or, "all": ast.And, "tuple": None}
 Value = Known | ast.expr
 
 
@@ -350,10 +352,9 @@ class Folder:
 
     def Call(self, node: ast.Call) -> Value:
         name = node.func.id if isinstance(node.func, ast.Name) else ""
-        if name in ("any", "all", "tuple") and (items := self.unrolled(node.args[0])) is not None:
-            if name == "tuple":
-                return ast.Tuple(self.nodes(items, node), ast.Load())
-            return self.joined(ast.Or() if name == "any" else ast.And(), items, node)
+        if name in COMBINED and (items := self.unrolled(node.args[0])) is not None:
+            op = COMBINED[name]
+            return ast.Tuple(self.nodes(items, node), ast.Load()) if op is None else self.joined(op(), items, node)
         args = self.items(node.args)
         if name in self.inlined:
             return self.inline(self.inlined[name], args)

@@ -98,7 +98,7 @@ def test_one_process(tmp_path):
         checkpoint.load({"more": None}, checkpoint_id=tmp_path / "c")
     with pytest.raises(ValueError, match="Size mismatch"):
         checkpoint.load({"model": rushlight.nn.Linear(3, 3)}, checkpoint_id=tmp_path / "c")
-    with pytest.raises(FileNotFoundError, match="is no checkpoint"):
+    with pytest.raises(FileNotFoundError, match="is not a checkpoint"):
         checkpoint.load({}, checkpoint_id=tmp_path / "d")
 
 
