@@ -129,7 +129,7 @@ COMPARE: dict[type, Callable[[Any, Any], Any]] = {
 }
 COMPUTED: dict[str, Callable] = {"len": len, "enumerate": lambda x: tuple(enumerate(x)), "tuple": tuple}
 # functions of a comprehension -> how its elements are joined; None: as a tuple
-COMBINED: dict[str, Any] = {"any": ast.Or, "all": ast.And, "tuple": None}
+COMBINED: dict[str, Any] = {f.__name__: op for f, op in ((any, ast.Or), (all, ast.And), (tuple, None))}
 Value = Known | ast.expr
 
 
