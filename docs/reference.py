@@ -46,7 +46,7 @@ SUBJECTS = {
     "core.mode": "autograd",
     "autograd": "autograd",
     "func": "func",
-    "sparse": "masked",
+    "sparse": "sparse",
     "viz": "viz",
     "compile": "compile",
     "amp": "tools",
@@ -92,7 +92,8 @@ PAGES = [
     ("tensors", "Conversion and queries", "Types, copies, comparison, saving, settings.", []),
     ("linalg", "linalg", "Linear algebra.", ["linalg"]),
     ("special", "special", "Special functions.", ["special"]),
-    ("masked", "masked and sparse", "Masked reductions, sparse tensors.", ["masked", "sparse"]),
+    ("masked", "masked", "Masked reductions, MaskedTensor.", ["masked"]),
+    ("sparse", "sparse", "Sparse tensors.", ["sparse"]),
     ("autograd", "autograd", "Gradients, functions of your own, anomaly mode.", [
         "autograd", "autograd.forward_ad", "autograd.functional", "autograd.graph",
     ]),
