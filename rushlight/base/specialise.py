@@ -36,6 +36,8 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from typing import Any, TypeVar
 
+from rushlight.base.errors import runtime_error
+
 
 def specialise(
     function: Callable,
@@ -82,8 +84,13 @@ def is_literal(value: Any) -> bool:
 
 @cache
 def parsed(function: Callable) -> ast.FunctionDef:
-    """The syntax tree of a function, with the line numbers of its file."""
-    lines, first = inspect.getsourcelines(function)
+    """The syntax tree of a function, with the line numbers of its file. RuntimeError if the file is missing."""
+    try:
+        lines, first = inspect.getsourcelines(function)
+    except OSError:
+        what = f"rushlight needs its source files, but {function.__code__.co_filename} is missing"
+        hint = "bundle the .py files: module_collection_mode={'rushlight': 'py'} in PyInstaller"
+        raise runtime_error(what, hint) from None
     tree = ast.parse(textwrap.dedent("".join(lines)))
     ast.increment_lineno(tree, first - 1)
     made = tree.body[0]

@@ -10,6 +10,7 @@ import numpy as np
 
 from rushlight.base import dtypes
 from rushlight.base.device import on_meta
+from rushlight.base.errors import type_error
 from rushlight.base.text import define
 from rushlight.core.arguments import integer
 from rushlight.core.tensor import from_array
@@ -45,6 +46,11 @@ class Layer(Module):
             cls._shown_settings = tuple(shows.split())
         if function is None:
             return
+        name = inspect.unwrap(function).__name__
+        if not hasattr(F, name):
+            raise type_error(
+                f"class {cls.__name__}: {name} is not a function of nn.functional", "derive from nn.Module"
+            )
         cls._function = staticmethod(function)
         names, defaults = parameters_of(function)
         if settings is None:

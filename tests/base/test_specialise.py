@@ -101,6 +101,14 @@ def test_tracebacks_show_the_plain_function():
     assert inspect.getsource(made).startswith("def fails(op, x):")
 
 
+def test_without_its_source_file(tmp_path):
+    """As in a bundle that has only .pyc files."""
+    scope = {}
+    exec(compile("def gone(op, x):\n    return x\n", str(tmp_path / "gone.py"), "exec"), scope)
+    with pytest.raises(RuntimeError, match="rushlight needs its source files"):
+        specialised(scope["gone"], {}, locals={})
+
+
 CALLED = [op for op in TABLE.values() if op.family in (families.general, families.view)]
 
 

@@ -213,7 +213,8 @@ def test_a_traceback_keeps_its_lines():
     assert traceback.extract_tb(error.__traceback__)[-1].line == "return 1 / 0"
 
 
-def test_a_title_in_use_gets_a_number():
+def test_a_title_in_use_gets_a_number(monkeypatch):
+    monkeypatch.setattr(linecache, "cache", dict(linecache.cache))  # other tests read lines, too
     one, two = (define(f"def f():\n    return {i}\n", "f", {}, "twin of this test") for i in (1, 2))
     assert one.__code__.co_filename == "<rushlight twin of this test>"
     assert one.__code__.co_filename != two.__code__.co_filename

@@ -99,3 +99,13 @@ def test_a_call_looks_the_function_up(monkeypatch):
     layer = nn.Mish()
     monkeypatch.setattr(F, "mish", lambda input, inplace: "replaced")
     assert layer(rushlight.ones(1)) == "replaced"
+
+
+def test_a_layer_needs_a_function_of_nn_functional():
+    def own(input, slope=1.0):
+        return input * slope
+
+    with pytest.raises(TypeError, match=r"class Own: own is not a function of nn\.functional"):
+
+        class Own(Layer, function=own):
+            pass
