@@ -43,7 +43,7 @@ SUBJECTS = {
     "ops.signal": "signal",
     "ops.tensor": "tensors",
     "ops.user_ops": "autograd",
-    "core.mode": "autograd",
+    "ops.grad_mode": "autograd",
     "autograd": "autograd",
     "func": "func",
     "sparse": "sparse",

@@ -36,8 +36,10 @@ from rushlight.base.dtypes import can_cast, dtype, finfo, get_default_dtype, iin
 from rushlight.base.memory_format import FORMATS, memory_format
 from rushlight.base.public_function import public as _public
 from rushlight.base.size import Size
-from rushlight.core.build import offered as _offered
-from rushlight.core.mode import (
+from rushlight.core.table import in_namespace as _in_namespace
+from rushlight.core.tensor import Tensor
+from rushlight.ops.composites import offered as _offered
+from rushlight.ops.grad_mode import (
     enable_grad,
     inference_mode,
     is_grad_enabled,
@@ -45,8 +47,6 @@ from rushlight.core.mode import (
     no_grad,
     set_grad_enabled,
 )
-from rushlight.core.table import in_namespace as _in_namespace
-from rushlight.core.tensor import Tensor
 
 # Modules of higher layers that lower layers import on first use.
 docstring.op_docstrings.module = "rushlight.introspect.op_docstrings"

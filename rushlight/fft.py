@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rushlight.base.missing_names import tell as _tell
-from rushlight.core.build import members
+from rushlight.ops.composites import members
 from rushlight.ops.signal import fft as transforms
 
 __all__ = sorted(members("fft"))

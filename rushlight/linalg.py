@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from rushlight.base.errors import LinAlgError as LinAlgError
 from rushlight.base.missing_names import tell as _tell
-from rushlight.core.build import members
 from rushlight.ops import rest as library
+from rushlight.ops.composites import members
 
 __all__ = ["LinAlgError", *sorted(members("linalg"))]
 globals().update(members("linalg"))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from rushlight.base import lazy
-from rushlight.core.results import RETURN_TYPES, result_type
+from rushlight.base.return_types import RETURN_TYPES
+from rushlight.core.call import result_type
 from rushlight.core.table import TABLE
 
 

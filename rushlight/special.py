@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rushlight.base.missing_names import tell as _tell
-from rushlight.core.build import members
+from rushlight.ops.composites import members
 from rushlight.ops.math import special_functions as special_functions
 
 __all__ = sorted(members("special"))

@@ -33,7 +33,7 @@ from rushlight.core.tensor import Tensor
 AT_ONCE = {*vars(Tensor)}  # before more is loaded
 
 from rushlight import nn  # noqa: E402
-from rushlight.core.results import RETURN_TYPES  # noqa: E402
+from rushlight.base.return_types import RETURN_TYPES  # noqa: E402
 from rushlight.core.table import NAMESPACES, Op  # noqa: E402
 from rushlight.introspect import op_docstrings  # noqa: E402
 from rushlight.nn.layer_settings import Layer  # noqa: E402

@@ -20,11 +20,11 @@ from rushlight.base import shown_names
 from rushlight.base.dtypes import bfloat16, dtype, float16, float32, float64
 from rushlight.base.lazy import complete
 from rushlight.base.public_function import private, public
-from rushlight.core.build import FUNCTIONS
 from rushlight.core.table import TABLE
 from rushlight.core.tensor import Tensor
 from rushlight.nn import functional
 from rushlight.nn.recurrent import RNNBase
+from rushlight.ops.composites import FUNCTIONS
 from rushlight.ops.linalg import einsum
 from rushlight.ops.linalg.matmul import dot, linear, mm
 from rushlight.ops.nn.conv import convolution

@@ -4,7 +4,8 @@ from typing import TYPE_CHECKING, Any
 
 from rushlight.base.missing_names import missing
 from rushlight.core.backward import backward, grad
-from rushlight.core.mode import enable_grad, inference_mode, mode, no_grad, set_grad_enabled
+from rushlight.core.mode import mode
+from rushlight.ops.grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
 
 if TYPE_CHECKING:
     from rushlight.autograd import forward_ad, function, functional, graph, profiler

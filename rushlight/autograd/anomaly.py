@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from rushlight.autograd.nan_check import BOTH, NAN
-from rushlight.core.mode import Setting, current, mode
+from rushlight.core.mode import current, mode
+from rushlight.ops.grad_mode import Decorator
 
 
 def checks_of(check_nan: bool, check_inf: bool) -> str:
@@ -13,7 +14,7 @@ def checks_of(check_nan: bool, check_inf: bool) -> str:
     return "" if not check_nan else BOTH if check_inf else NAN
 
 
-class detect_anomaly(Setting):
+class detect_anomaly(Decorator):
     """Inside, backward raises RuntimeError when a gradient becomes nan or inf, and names the line of the forward
     statement.
 
@@ -35,7 +36,7 @@ class detect_anomaly(Setting):
         self.changes = {"checks": checks_of(check_nan, check_inf)}
 
 
-class set_detect_anomaly(Setting):
+class set_detect_anomaly(Decorator):
     """Switch anomaly detection on or off, at once; used as a context, until the end of the block. See `detect_anomaly`.
 
     >>> with rushlight.autograd.set_detect_anomaly(True):

@@ -25,8 +25,9 @@ from rushlight import ops
 from rushlight.autograd.function import Function
 from rushlight.base.errors import not_implemented_error, runtime_error, value_error
 from rushlight.base.pytree import tree_leaves
-from rushlight.core.mode import mode, no_grad
+from rushlight.core.mode import mode
 from rushlight.core.tensor import Tensor
+from rushlight.ops.grad_mode import no_grad
 
 DEFINED: dict[str, CustomOp] = {}  # "name::op" -> the op
 # keys of torch's dispatcher -> names in `kernels`; keys of other devices are missing

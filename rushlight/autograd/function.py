@@ -13,12 +13,12 @@ import numpy as np
 from rushlight.autograd.graph_errors import overwritten, second_time
 from rushlight.base.errors import not_implemented_error, runtime_error, type_error, warn
 from rushlight.base.higher import Higher
-from rushlight.core.clock import tick
-from rushlight.core.gradient_kinds import sparse_graph
-from rushlight.core.mode import mode, no_grad
-from rushlight.core.node import Node, Output, Parts
+from rushlight.core.mode import mode
+from rushlight.core.node import Node, Output, Parts, tick
 from rushlight.core.tensor import Tensor, from_array, writes_of
 from rushlight.core.views import detached, expands, opaque, rebase, wrote
+from rushlight.core.worlds import sparse_graph
+from rushlight.ops.grad_mode import no_grad
 
 vmap_function = Higher("rushlight.autograd.vmap_function")
 

@@ -1,5 +1,5 @@
 """torch.autograd.grad_mode: `no_grad`, `enable_grad` and `inference_mode`."""
 
-from rushlight.core.mode import enable_grad, inference_mode, no_grad, set_grad_enabled
+from rushlight.ops.grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
 
 __all__ = ["enable_grad", "inference_mode", "no_grad", "set_grad_enabled"]

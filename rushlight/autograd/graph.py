@@ -10,12 +10,12 @@ from weakref import ref
 import numpy as np
 
 from rushlight.base.errors import runtime_error, value_error
-from rushlight.core.clock import stamp
 from rushlight.core.engine import tensors_in
-from rushlight.core.mode import Inner, Setting, innermost, mode
-from rushlight.core.node import Handle, Node, Packed, hooks_of, unpacked
+from rushlight.core.mode import Inner, innermost, mode
+from rushlight.core.node import Handle, Node, Packed, hooks_of, stamp, unpacked
 from rushlight.core.tensor import TANGENTS, Tensor, from_array, writes_of
 from rushlight.core.views import as_it_is
+from rushlight.ops.grad_mode import Decorator
 
 __all__ = [
     "GradientEdge", "Handle", "Node", "allow_mutation_on_saved_tensors", "disable_saved_tensors_hooks",
@@ -23,7 +23,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-class saved_tensors_hooks(Setting, Inner):
+class saved_tensors_hooks(Decorator, Inner):
     """saved = unpack_hook(pack_hook(tensor)): nodes made inside save the result of pack_hook; backward unpacks it.
 
     >>> def pack(x):
@@ -160,7 +160,7 @@ def packed_at_the_end(function: Callable) -> Callable:
     return call
 
 
-class Unwatched(Setting):
+class Unwatched(Decorator):
     """Without a watcher and without grad mode: the ops of a hook are neither observed nor recorded."""
 
     changes = {"watch": None, "grad": False}
@@ -186,7 +186,7 @@ class save_on_cpu(saved_tensors_hooks):
         super().__init__(lambda t: t, lambda t: t)
 
 
-class disable_saved_tensors_hooks(Setting, Inner):
+class disable_saved_tensors_hooks(Decorator, Inner):
     """Entering `saved_tensors_hooks` inside raises RuntimeError(error_message); so does entering this inside such
     hooks.
 
@@ -339,7 +339,7 @@ def get_gradient_edge(tensor: Tensor) -> GradientEdge:
 # -- writes to saved tensors -----------------------------------------------------------------------
 
 
-class allow_mutation_on_saved_tensors(Setting, Inner):
+class allow_mutation_on_saved_tensors(Decorator, Inner):
     """Inside, a saved tensor is copied before a write to it: backward uses the values from before the write.
 
     >>> with rushlight.autograd.graph.allow_mutation_on_saved_tensors():

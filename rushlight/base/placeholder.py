@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from functools import wraps
+from typing import Any, TypeVar
 
 from rushlight.base.errors import Touched
+
+F = TypeVar("F", bound=Callable)
 
 
 class Placeholder:
@@ -34,3 +37,16 @@ class Placeholder:
     __getitem__ = __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _refuse
     __lt__ = __le__ = __gt__ = __ge__ = __neg__ = __invert__ = __matmul__ = __rmatmul__ = __index__ = _refuse
     __and__ = __or__ = __abs__ = __pow__ = __mod__ = __float__ = __int__ = _refuse
+
+
+def sample_by_sample(f: F) -> F:
+    """The function for batches of vmap too, which has no way to look at all samples at once."""
+
+    @wraps(f)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return f(*args, **kwargs)
+        except Touched as touched:
+            return touched.batch.one_by_one(call, args, kwargs)
+
+    return call  # type: ignore[return-value]

@@ -4,6 +4,7 @@ built-in functions. A Python function would become a method and receive the inst
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache, partial
 from sys import modules
 from types import FunctionType
@@ -11,6 +12,8 @@ from typing import Any
 
 FUNCTIONS = FunctionType, type(cache(lambda: None))
 MADE: dict[Any, PublicFunction] = {}
+# what the package offers besides ops and composites: questions, writes, classes
+MORE: dict[str, Callable] = {}
 
 
 class PublicFunction(partial):

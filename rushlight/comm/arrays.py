@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from rushlight.base.errors import runtime_error, type_error, value_error
-from rushlight.core.clock import stamp
+from rushlight.core.node import stamp
 from rushlight.core.tensor import Tensor, noticed, writes_of
 
 

@@ -23,9 +23,9 @@ from rushlight.base.errors import (
 from rushlight.base.higher import Higher
 from rushlight.base.placeholder import Touched
 from rushlight.core.mode import mode
-from rushlight.core.results import filled
 from rushlight.core.table import FLOATING, NUMPY, PUBLIC, Op
 from rushlight.core.tensor import Tensor, created, from_array, holder
+from rushlight.core.views import filled
 from rushlight.core.worlds import TENSORS
 
 op_errors = Higher()  # the words of errors: rushlight/ops/op_errors.py

@@ -9,15 +9,14 @@ from weakref import WeakSet
 
 import numpy as np
 
+from rushlight.base import faster
 from rushlight.base.errors import runtime_error, suggesting, value_error, warn_once
 from rushlight.base.higher import Higher
-from rushlight.core import faster
-from rushlight.core.clock import stamp
 from rushlight.core.engine import after, before, let_go, reachable, steps
-from rushlight.core.gradient_kinds import AS_ARRAYS, AS_TENSORS, GradientKind, sparse_graph
 from rushlight.core.mode import current, mode
-from rushlight.core.node import Node, Output
+from rushlight.core.node import Node, Output, stamp
 from rushlight.core.tensor import ADDING, Tensor, created, from_array, method, writes_of
+from rushlight.core.worlds import AS_ARRAYS, AS_TENSORS, GradientKind, sparse_graph
 from rushlight.kernels.summation import add_to
 
 Tensors = Tensor | Sequence[Tensor]

@@ -2,7 +2,7 @@
 
 `backward` is the template of the backward of all ops. It never runs itself: with the first backward of an op,
 `base/specialise.py` makes the op's function from it, one for gradients that are arrays and one for tensors
-(gradient_kinds.py).
+(worlds.py).
 `print(rushlight.docs.mul.call)` shows the function for arrays."""
 
 from __future__ import annotations
@@ -16,12 +16,11 @@ import numpy as np
 from numpy import ndarray
 
 from rushlight.base.dtypes import HALVES, float32
+from rushlight.base.faster import faster, least
 from rushlight.base.specialise import specialise, specialised
-from rushlight.core.faster import faster, least
-from rushlight.core.gradient_kinds import AS_ARRAYS, AS_TENSORS, GradientKind
-from rushlight.core.saved import saved_output, saved_part
+from rushlight.core.engine import saved_output, saved_part
 from rushlight.core.table import Op, parameters, rebind, ruled_inputs
-from rushlight.core.worlds import TENSORS, present
+from rushlight.core.worlds import AS_ARRAYS, AS_TENSORS, TENSORS, GradientKind, present
 from rushlight.kernels.float16 import in_single
 
 # rule["x"] becomes the variable rule_x, grad["x"] grad_x

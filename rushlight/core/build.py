@@ -3,27 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from functools import wraps
-from numbers import Number
 from typing import Any, TypeVar
 
 import numpy as np
 
 from rushlight.base.docstring import introduce
 from rushlight.base.dtypes import HALVES
-from rushlight.base.errors import NoArray, keywords, runtime_error, suggesting, type_error, warn_once
+from rushlight.base.errors import NoArray, runtime_error, type_error
+from rushlight.base.faster import LeastByDtype, dispatching, faster, has_own_way
 from rushlight.base.lazy import expect
-from rushlight.base.placeholder import Touched
-from rushlight.base.public_function import public
 from rushlight.core import families
 from rushlight.core.arguments import constant
-from rushlight.core.faster import LeastByDtype, dispatching, faster, has_own_way
 from rushlight.core.mode import mode
-from rushlight.core.results import into
-from rushlight.core.saved import save_function
-from rushlight.core.table import BOOL, FLOATING, NUMPY, REAL, SAME, SHARED, TABLE, Op, entry, in_namespace, parameters
+from rushlight.core.table import BOOL, FLOATING, REAL, SAME, TABLE, Op, entry, in_namespace
 from rushlight.core.tensor import FUNCTIONS_ONLY, Tensor, method
-from rushlight.core.views import assign, wrote
+from rushlight.core.views import assign, into, wrote
 from rushlight.core.worlds import ARRAYS, TENSORS, rebind
 from rushlight.kernels.float16 import in_single
 from rushlight.kernels.layout import led
@@ -130,7 +124,6 @@ def build(namespace: dict[str, Any]) -> None:
                 one.kernel = in_single(name, one.kernel, len(one.inputs) - 1)
         if has_own_way(one):
             one.kernel = ARRAYS[name] = dispatching(one, one.kernel)
-        one.make_save = save_function
         one.call = placing(one) if "onto" in one.options else one.family(one)
         introduce(one.call, one)
         (TABLE.own if "own" in one.options else TABLE)[name] = one
@@ -288,107 +281,3 @@ def before_write(x: Tensor, args: Iterable = ()) -> Tensor:
     if ((m.watch is not None and m.watch.snapshots) or m.batch is not None) and recorded(x, args):
         return x.clone()
     return x
-
-
-def rewritten(x: Tensor, function: Callable, *args: Any, **kwargs: Any) -> Tensor:
-    """x = function(x, ...), written into x."""
-    return assign(x, function(before_write(x, args), *args, **kwargs))
-
-
-def checked_method(f: F) -> F:
-    """Make a function a method of Tensor that names an argument of a wrong kind."""
-    return method(suggesting(f, always=True))
-
-
-# Functions of one or two microseconds, whose calls a wrapper would make slower.
-QUICK = frozenset(
-    (
-        *("add", "sub", "subtract", "div", "divide", "true_divide", "mul", "matmul", "mm", "bmm"),
-        *("t", "clone", "detach", "detach_", "zero_", "fill", "masked_fill"),
-    )
-)
-
-
-def composite(
-    *names: str, tensor: bool = True, function: bool = True, looks: bool = False, factors: tuple[str, ...] = ()
-) -> Callable[[F], F]:
-    """Register a function made of ops: in the world of tensors, and as a method of Tensor under these names.
-
-    `looks`: it looks at numbers, or computes with arrays; inside vmap it runs sample by sample. `factors`: see
-    `older`."""
-
-    def register(f: F) -> F:
-        own, taken = names or (f.__name__,), len(parameters(f))
-        spellings = NUMPY if "dim" in (keywords(f) or parameters(f)) else None
-        f = suggesting(f, spellings, always=f.__name__ not in QUICK)
-        if looks:
-            f = sample_by_sample(f)
-        if factors:
-            f = older(f, taken, factors)
-        for name in own:
-            # rules mean an entry by its own order of parameters, and a shared helper by its name
-            if name not in TABLE and name not in SHARED:
-                TENSORS[name] = f
-            if function:
-                FUNCTIONS[name] = f
-        if tensor:
-            method(f, *[name for name in own if not in_namespace(name)])
-        return f
-
-    return register
-
-
-def older(f: F, taken: int, factors: tuple[str, ...]) -> F:
-    """The function of `taken` tensors, which also takes its factors as torch did before they had names, and as older
-    optimizers have them: v.addcmul_(1 - b, g, g), addmm(beta, x, alpha, y, z). They are the numbers, in this order."""
-
-    @wraps(f)
-    def call(*args: Any, **kwargs: Any) -> Any:
-        if len(args) > taken:
-            numbers = [a for a in args if isinstance(a, Number)]
-            if len(args) - len(numbers) == taken and len(numbers) <= len(factors):
-                warn_once(
-                    f"This overload of {f.__name__} is deprecated: name the "
-                    f"{'factor' if len(numbers) == 1 else 'factors'}, as in {f.__name__}(..., "
-                    f"{', '.join(f'{w}={n}' for w, n in zip(factors, numbers))})",
-                    "overload",
-                )
-                kwargs |= dict(zip(factors, numbers))
-                args = tuple(a for a in args if not isinstance(a, Number))
-        return f(*args, **kwargs)
-
-    return call  # type: ignore[return-value]
-
-
-def sample_by_sample(f: F) -> F:
-    """The function for batches of vmap too, which has no way to look at all samples at once."""
-
-    @wraps(f)
-    def call(*args: Any, **kwargs: Any) -> Any:
-        try:
-            return f(*args, **kwargs)
-        except Touched as touched:
-            return touched.batch.one_by_one(call, args, kwargs)
-
-    return call  # type: ignore[return-value]
-
-
-FUNCTIONS: dict[str, Callable] = {}  # composites that the package offers besides the table
-# and what are no functions from tensors to tensors: questions, writes
-MORE: dict[str, Callable] = {}
-
-
-def offered() -> dict[str, Callable]:
-    """What the package offers of the ops that are loaded, by name; those of namespaces with their prefix."""
-    table = {
-        name: one.call
-        for one in TABLE.values()
-        for name in one.names
-        if one.options.get("function", True) and one.options.get("method", True)
-    }
-    return table | FUNCTIONS | MORE
-
-
-def members(space: str) -> dict[str, Callable]:
-    """The functions of a namespace: linalg_det as det."""
-    return {name[len(space) + 1 :]: public(f) for name, f in offered().items() if name.startswith(space + "_")}

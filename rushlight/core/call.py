@@ -17,6 +17,7 @@ from typing import Any
 from numpy import asarray, ndarray
 
 from rushlight.base.errors import NoArray
+from rushlight.base.return_types import return_type
 from rushlight.base.specialise import specialise, specialised
 from rushlight.core.arguments import (
     binder,
@@ -30,14 +31,11 @@ from rushlight.core.arguments import (
     promoted,
     same_dtype,
 )
-from rushlight.core.clock import Writes, tick
 from rushlight.core.mode import mode
-from rushlight.core.node import Output, outside, remember, share_writes, user
-from rushlight.core.results import filled, into, result_type
-from rushlight.core.saved import save_plan, saved_items
-from rushlight.core.table import TABLE, Op
+from rushlight.core.node import Output, Writes, outside, remember, share_writes, tick, user
+from rushlight.core.table import TABLE, Op, parameters, ruled_inputs
 from rushlight.core.tensor import Tensor, from_array
-from rushlight.core.views import register
+from rushlight.core.views import filled, into, register
 
 new = object.__new__
 
@@ -53,6 +51,67 @@ NUMBERS = frozenset(
 
 # value["x"] becomes the variable x, array["x"] x_array, and edge["x"] x_edge: the node to which the gradient of x goes
 VARIABLES = {"value": "{}", "array": "{}_array", "edge": "{}_edge"}
+
+
+# -- what a node keeps for its rules -----------------------------------------------------------------
+
+
+def save_plan(op: Op) -> tuple[tuple[str, int, tuple[int, ...], bool], ...]:
+    """What nodes keep for the rules: (kind, place, users, always) of each item. `place`: of the argument or output;
+    `users`: the edges whose rules name the item; `always`: whether the item is kept without a look at the edges."""
+    names, edges = op.inputs + op.settings, ruled_inputs(op)
+    outputs = op.options.get("outputs", "out").split()
+    kept = []
+    for name in op.saves:
+        base, _, fact = name.rpartition("_")
+        users = tuple([j for j, user in enumerate(edges) if op.rules[user] and name in parameters(op.rules[user])])
+        always = True
+        if name in op.inputs:
+            kind, place, always = "argument", names.index(name), "tensors" in op.inputs or len(edges) == 1
+        elif name in names:
+            kind, place = "argument", names.index(name)
+        elif name in outputs:  # a later write to it matters only to rules that will run
+            kind, place = "copy" if name == op.options.get("apart") else "output", outputs.index(name)
+            always = len(users) == len(edges)
+        elif name == "tensors_shapes":
+            kind, place = "shapes", names.index("tensors")
+        elif fact in ("shape", "dtype") and base in op.inputs:
+            kind, place = fact, names.index(base)
+        else:
+            raise TypeError(f"{op.name}: a rule names {name}, which is not an input, output or setting")
+        kept.append((kind, place, users, always))
+    return tuple(kept)
+
+
+def saved_items(op: Any, values: Any, edges: Any, outputs: Any) -> tuple:
+    """What a node keeps: a tensor only if a rule that will run names it. Specialised for `save_plan`."""
+    return tuple(
+        [
+            (
+                values[place] if kind == "argument"
+                else outputs[place] if kind == "output"
+                else apart(outputs[place]) if kind == "copy"
+                else [t._array.shape for t in values[place]] if kind == "shapes"
+                else values[place]._array.shape if kind == "shape"
+                else values[place].dtype
+            )
+            if always or any(edges[j] is not None for j in users) else None
+            for kind, place, users, always in op.plan
+        ]
+    )  # fmt: skip
+
+
+def apart(output: Any) -> Any:
+    """What rules keep of an output that users may write to. vmap's samples stay: they have no array to copy."""
+    return output.copy() if output.__class__ is ndarray else output
+
+
+def save_function(op: Op) -> Callable:
+    """(arguments, edges, outputs) -> what a node keeps for its rules: `saved_items` of one op."""
+    return specialise(saved_items, {"plan": save_plan(op)}, locals={}, scope={"apart": apart}, name=f"save_{op.name}")
+
+
+# -- the template ------------------------------------------------------------------------------------
 
 
 def call(op: Any, kernel: Callable, args: Any, kwargs: dict, out: Any) -> Any:
@@ -168,6 +227,15 @@ def call(op: Any, kernel: Callable, args: Any, kwargs: dict, out: Any) -> Any:
         ):
             register(tensor, value[op.single[0]], op.again, values[1:], state.grad)
     return tensor if out is None else into(out, tensor, *(values[: len(op.inputs)] if op.separate else ()))
+
+
+# -- what is known of an op ----------------------------------------------------------------------------
+
+
+def result_type(op: Any) -> type:
+    """The tuple of an op's results: with names if its entry tells them (`outputs`)."""
+    fields = op.options.get("outputs", "").split()
+    return return_type(op.options.get("called", op.name).replace(".", "_"), fields) if fields else tuple
 
 
 def facts(op: Op) -> dict[str, Any]:

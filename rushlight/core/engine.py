@@ -12,10 +12,10 @@ from typing import Any
 
 from rushlight.base.errors import runtime_error
 from rushlight.base.higher import Higher
-from rushlight.core.clock import clock
-from rushlight.core.gradient_kinds import AS_ARRAYS, AS_TENSORS, GradientKind
-from rushlight.core.node import Hooks, Node, Parts
-from rushlight.core.tensor import Tensor
+from rushlight.core.node import Hooks, Node, Output, Parts, clock, tick, unpacked
+from rushlight.core.table import Op
+from rushlight.core.tensor import Tensor, from_array
+from rushlight.core.worlds import AS_ARRAYS, AS_TENSORS, GradientKind
 
 graph_errors = Higher()  # the words of errors: rushlight/autograd/graph_errors.py
 age = attrgetter("seq")
@@ -287,3 +287,62 @@ def tensors_in(saved: tuple) -> Iterator[Tensor]:
             yield item
         elif isinstance(item, (list, tuple)):
             yield from (x for x in item if isinstance(x, Tensor))
+
+
+# -- what nodes have saved ------------------------------------------------------------------------------
+
+
+def saved_output(node: Any, array: Any) -> Tensor:
+    """A saved output as the tensor it was: nodes keep only its array, so that no cycle exists."""
+    t = from_array(array)
+    t._node = node
+    return t if node.hooks is None or node.hooks.dual is None else node.hooks.dual(t, 0)
+
+
+def saved_part(node: Any, array: Any, i: int) -> Tensor:
+    """Output number `i` of a node with several outputs, as a tensor with the node's `Output`."""
+    t = from_array(array)
+    if array.dtype.kind in "fcV" and i != node.op.options.get("fixed"):
+        t._node = Output(node, i, tick(), array.shape)
+    return t if node.hooks is None or node.hooks.dual is None else node.hooks.dual(t, i)
+
+
+def saved_tensors(self: Node) -> tuple[Tensor, ...]:
+    """The tensors that the node keeps for its rules. RuntimeError once the graph was freed."""
+    if self.saved is None:
+        raise graph_errors().second_time(self)
+    names = self.op.saves if self.op is not None else ()
+    found: list[Tensor] = []
+    for name, item in zip(names, map(unpacked, self.saved)):
+        if isinstance(item, Tensor):
+            found.append(item)
+        elif name == "out" and item is not None:
+            found.append(saved_output(self, item))
+        elif isinstance(item, (tuple, list)):
+            found.extend(t for t in item if isinstance(t, Tensor))
+    return tuple(found)
+
+
+Node.saved_tensors = property(saved_tensors)  # type: ignore[attr-defined]
+
+
+TORCHS = {"x": ("self",), "y": ("other", "exponent"), "out": ("result",)}  # torch's names of what is saved
+
+
+def saved_by_name(op: Op) -> dict[str, property]:
+    """`node._saved_self`, `_saved_result` and so on, as in torch: what a node keeps, by name."""
+    return {
+        f"_saved_{name}": saved_at(i, saved == "out")
+        for i, saved in enumerate(op.saves)
+        for name in (saved, *TORCHS.get(saved, ()))
+    }
+
+
+def saved_at(i: int, output: bool) -> property:
+    def read(node: Node) -> Any:
+        if node.saved is None:
+            raise graph_errors().second_time(node)
+        item = unpacked(node.saved[i])
+        return saved_output(node, item) if output and item is not None else item
+
+    return property(read)

@@ -16,6 +16,7 @@ from numpy import asarray, ndarray
 
 from rushlight.base.dtypes import HALVES, dtype, float32, float64
 from rushlight.base.errors import NoArray
+from rushlight.base.faster import LeastByDtype, faster, least
 from rushlight.base.size import in_order
 from rushlight.core.arguments import (
     check_numbers,
@@ -29,15 +30,13 @@ from rushlight.core.arguments import (
     reduced_dims,
     same_dtype,
 )
-from rushlight.core.clock import tick
-from rushlight.core.faster import LeastByDtype, faster, least
-from rushlight.core.gradient_kinds import AS_ARRAYS, AS_TENSORS, GradientKind
+from rushlight.core.engine import saved_by_name
 from rushlight.core.mode import mode
-from rushlight.core.node import Node, remember, user
-from rushlight.core.results import filled, into
-from rushlight.core.saved import saved_by_name
+from rushlight.core.node import Node, remember, tick, user
 from rushlight.core.table import FLOATING, Op, node_name
 from rushlight.core.tensor import Tensor
+from rushlight.core.views import filled, into
+from rushlight.core.worlds import AS_ARRAYS, AS_TENSORS, GradientKind
 from rushlight.kernels.layout import led, with_strides
 
 new = object.__new__

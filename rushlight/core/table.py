@@ -57,34 +57,10 @@ class Op:
     """One entry: `forward` and the `rules` by input; the other attributes are derived when the table is built."""
 
     __slots__ = (
-        "name",
-        "forward",
-        "rules",
-        "family",
-        "result",
-        "doc",
-        "options",
-        "inputs",
-        "settings",
-        "defaults",
-        "asks",
-        "saves",
-        "saves_out",
-        "keeps",
-        "lets_go",
-        "kernel",
-        "node_class",
-        "make_node",
-        "save",
-        "make_save",
-        "call",
-        "rule_call",
-        "method",
-        "elementwise",
-        "takes",
-        "refused",
-        "rerouted",
-    )
+        "name", "forward", "rules", "family", "result", "doc", "options", "inputs", "settings", "defaults",
+        "asks", "saves", "saves_out", "keeps", "lets_go", "kernel", "node_class", "make_node", "save", "call",
+        "rule_call", "method", "elementwise", "takes", "refused", "rerouted",
+    )  # fmt: skip
 
     def __init__(self, forward: Callable, family: Callable, result: str, doc: str, options: dict, rules: dict):
         code = forward.__code__
@@ -117,7 +93,6 @@ class Op:
         self.node_class: type[Node]
         self.make_node: Callable[[Op], type[Node]]
         self.save: Callable  # (arguments, edges, outputs) -> what a node keeps
-        self.make_save: Callable[[Op], Callable]
         self.elementwise = False
         # `refused`: dtypes that raise an error. `rerouted`: dtypes outside the fast path, refused or promoted
         self.takes = options.get("takes", "buifc")
@@ -130,9 +105,13 @@ class Op:
         them would cost 6 ms."""
         if name not in ("node_class", "save"):
             raise AttributeError(name)
-        value = self.make_node(self) if name == "node_class" else self.make_save(self)
-        setattr(self, name, value)
-        return value
+        if name == "node_class":
+            self.node_class = self.make_node(self)
+        else:
+            from rushlight.core.call import save_function
+
+            self.save = save_function(self)
+        return getattr(self, name)
 
     @property
     def is_view(self) -> bool:

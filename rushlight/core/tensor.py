@@ -17,9 +17,8 @@ from rushlight.base.device import CPU, Layout, strided
 from rushlight.base.device import device as Device
 from rushlight.base.errors import check_assigned, not_populated, runtime_error, type_error
 from rushlight.base.size import Size, steps_of
-from rushlight.core.clock import Writes, stamp
 from rushlight.core.mode import mode
-from rushlight.core.node import Handle, Node, hooks_of
+from rushlight.core.node import Handle, Node, Writes, hooks_of, stamp
 from rushlight.kernels.summation import add_to, copy_like
 
 if TYPE_CHECKING:
@@ -413,42 +412,14 @@ def numbers(tensor: Tensor) -> ndarray:
 
 # Functions of torch that Tensor has no method for. Subclasses of users may take these names.
 FUNCTIONS_ONLY = frozenset(
-    [
-        "angle_",
-        "cholesky_ex",
-        "constant_pad_nd",
-        "eigh",
-        "eigvals",
-        "eigvalsh",
-        "fill",
-        "fmax_",
-        "fmin_",
-        "householder_product",
-        "inv",
-        "inv_ex",
-        "ldl_factor",
-        "ldl_factor_ex",
-        "ldl_solve",
-        "linalg_cholesky",
-        "linalg_diagonal",
-        "linalg_lu",
-        "linalg_lu_solve",
-        "linalg_qr",
-        "linalg_svd",
-        "logaddexp2_",
-        "logaddexp_",
-        "lu_factor",
-        "lu_factor_ex",
-        "maximum_",
-        "minimum_",
-        "rsub",
-        "svdvals",
-        "unfold_dim",
-        "vecdot",
-        "view_as_complex",
-        "view_as_real",
-    ]
-)
+    (
+        "angle_", "cholesky_ex", "constant_pad_nd", "eigh", "eigvals", "eigvalsh", "fill", "fmax_", "fmin_",
+        "householder_product", "inv", "inv_ex", "ldl_factor", "ldl_factor_ex", "ldl_solve", "linalg_cholesky",
+        "linalg_diagonal", "linalg_lu", "linalg_lu_solve", "linalg_qr", "linalg_svd", "logaddexp2_",
+        "logaddexp_", "lu_factor", "lu_factor_ex", "maximum_", "minimum_", "rsub", "svdvals", "unfold_dim",
+        "vecdot", "view_as_complex", "view_as_real",
+    )
+)  # fmt: skip
 
 
 def method(function: F, *names: str) -> F:

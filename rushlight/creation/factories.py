@@ -27,8 +27,8 @@ from rushlight.base.higher import Higher
 from rushlight.base.intp import as_int64
 from rushlight.base.memory_format import memory_format, preserve_format, room_for, room_like
 from rushlight.core.arguments import number_of
-from rushlight.core.results import into
 from rushlight.core.tensor import Tensor, created, from_array, method, noticed
+from rushlight.core.views import into
 from rushlight.creation.nested_sequences import (
     INTEGERS,
     PLAIN,

@@ -12,8 +12,9 @@ import numpy as np
 
 from rushlight.base import dtypes
 from rushlight.base.errors import not_implemented_error, runtime_error, suggesting, type_error, value_error, warn
+from rushlight.base.placeholder import sample_by_sample
+from rushlight.base.public_function import MORE
 from rushlight.core.arguments import number_of
-from rushlight.core.build import MORE, sample_by_sample
 from rushlight.core.tensor import Tensor
 from rushlight.creation.factories import MAX_ELEMENTS, Dtype, made, of_dtype, room
 from rushlight.creation.nested_sequences import default

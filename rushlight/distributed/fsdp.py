@@ -17,7 +17,6 @@ from rushlight.base.submodules import importable
 from rushlight.comm.groups import get_rank, get_world_size, member
 from rushlight.comm.objects import broadcast_object_list
 from rushlight.comm.process_group import ProcessGroup
-from rushlight.core.mode import no_grad
 from rushlight.distributed.device_mesh import DeviceMesh, init_device_mesh
 from rushlight.distributed.optimizer_state import PREFIX, named_state, numbered_state
 from rushlight.distributed.pieces import piece_of
@@ -26,6 +25,7 @@ from rushlight.nn import Module, Parameter
 from rushlight.nn.normalization import _BatchNorm
 from rushlight.nn.parallel.module_state import broadcast_all
 from rushlight.nn.utils import clip_grad_norm_
+from rushlight.ops.grad_mode import no_grad
 
 M = TypeVar("M", bound=Module)
 

@@ -9,9 +9,9 @@ import numpy as np
 
 from rushlight.comm.collectives import all_gather_into_tensor
 from rushlight.comm.process_group import ProcessGroup
-from rushlight.core.mode import no_grad
 from rushlight.core.tensor import Tensor, from_array
 from rushlight.creation.factories import empty
+from rushlight.ops.grad_mode import no_grad
 
 
 class Piece:

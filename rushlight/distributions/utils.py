@@ -7,11 +7,11 @@ from typing import Any
 
 import rushlight
 from rushlight.base.errors import value_error
-from rushlight.core.mode import enable_grad
 from rushlight.core.tensor import Tensor
 from rushlight.distributions.distribution import broadcast_all, clamp_probs, logits_to_probs, probs_to_logits
 from rushlight.distributions.transform import sum_last as _sum_rightmost  # noqa: F401  # torch's private name
 from rushlight.distributions.vector_transforms import in_triangle, of_triangle
+from rushlight.ops.grad_mode import enable_grad
 
 
 class lazy_property(cached_property):

@@ -1,4 +1,4 @@
-"""Faster implementations of ops for large arrays, plugged into the core from outside (core/faster.py).
+"""Faster implementations of ops for large arrays, plugged into the core from outside (base/faster.py).
 
 `index.py` lists the ways of each op and the least number of elements for each; `policy.py` decides when compiled loops
 take over from NumPy. `off()` leaves all work to the reference kernels: results stay right, their last bits may differ.

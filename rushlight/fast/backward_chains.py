@@ -19,11 +19,11 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
+from rushlight.base import faster
 from rushlight.base.buffer_pool import memory
-from rushlight.core import faster
-from rushlight.core.gradient_kinds import AS_ARRAYS, Arrays, sum_to_array
 from rushlight.core.node import Node
 from rushlight.core.table import TABLE, Op
+from rushlight.core.worlds import AS_ARRAYS, Arrays, sum_to_array
 from rushlight.fast.elementwise import EXACT, TYPES, run, shared
 from rushlight.fast.index import DEFERRED_ELEMENTS
 from rushlight.kernels.elementwise import where

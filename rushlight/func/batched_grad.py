@@ -7,8 +7,8 @@ from typing import Any
 
 from rushlight.base.errors import runtime_error
 from rushlight.core.backward import finished, first_gradient, grad
-from rushlight.core.gradient_kinds import AS_TENSORS
 from rushlight.core.tensor import Tensor
+from rushlight.core.worlds import AS_TENSORS
 from rushlight.func.vmap_transform import vmap
 
 

@@ -24,11 +24,10 @@ from rushlight.base.errors import explain, runtime_error, warn
 from rushlight.base.memory_format import room_like
 from rushlight.base.placeholder import Placeholder, Touched
 from rushlight.core.arguments import reduced_dims
-from rushlight.core.clock import tick
+from rushlight.core.call import result_type
 from rushlight.core.families import facts, kept_shape, reduction, view
 from rushlight.core.mode import Mode, current, mode
-from rushlight.core.node import Output, outside
-from rushlight.core.results import result_type
+from rushlight.core.node import Output, outside, tick
 from rushlight.core.table import Op
 from rushlight.core.tensor import Tensor, created, from_array
 from rushlight.core.views import assign, detached, register

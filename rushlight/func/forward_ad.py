@@ -14,12 +14,13 @@ from weakref import WeakSet
 
 from rushlight.base.errors import runtime_error, value_error
 from rushlight.core import families
-from rushlight.core.mode import Inner, Setting, current, innermost, mode, within
+from rushlight.core.mode import Inner, current, innermost, mode, within
 from rushlight.core.node import hooks_of
 from rushlight.core.tensor import TANGENTS, Tensor, from_array, writes_of
 from rushlight.core.views import Region, as_it_is, detached, living_views, register, released
 from rushlight.func.batching import Batch, recorded, spread_as, wrap
 from rushlight.func.jvp_rules import derivative, differentiated, fitted, lying_as, zeros
+from rushlight.ops.grad_mode import Decorator
 
 __all__ = ["UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual", "unpack_dual"]
 
@@ -375,7 +376,7 @@ def exit_dual_level(*, level: int | None = None) -> None:
     last.close()
 
 
-class dual_level(Setting):
+class dual_level(Decorator):
     """A level of forward mode: dual numbers can be made inside; at the end their tangents are removed. Levels nest.
 
     >>> from rushlight.autograd import forward_ad as fwAD

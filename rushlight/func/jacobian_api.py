@@ -14,11 +14,11 @@ import numpy as np
 
 from rushlight.base.errors import not_implemented_error, runtime_error, type_error
 from rushlight.core.backward import grad
-from rushlight.core.mode import enable_grad
 from rushlight.core.tensor import Tensor, created, from_array
 from rushlight.creation.factories import ones_like, zeros_like
 from rushlight.func import vjp_transform
 from rushlight.func.jacobians import along_basis, jacfwd
+from rushlight.ops.grad_mode import enable_grad
 from rushlight.ops.shape.views import reshape, stack
 
 Tensors = tuple[Tensor, ...]

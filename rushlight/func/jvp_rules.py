@@ -16,12 +16,11 @@ import numpy as np
 
 from rushlight.core import families
 from rushlight.core.backward import grad
-from rushlight.core.gradient_kinds import sum_to_tensor
 from rushlight.core.mode import within
 from rushlight.core.node import Hooks, Parts, Start, with_hooks
 from rushlight.core.table import ruled_inputs
 from rushlight.core.tensor import Tensor, created, from_array
-from rushlight.core.worlds import TENSORS
+from rushlight.core.worlds import TENSORS, sum_to_tensor
 from rushlight.ops.index.along_dim import embedding, index_copy, scatter, without_gradient
 from rushlight.ops.index.index_tensors import write_at
 

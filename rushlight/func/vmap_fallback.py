@@ -13,10 +13,9 @@ import numpy as np
 
 from rushlight.base.errors import runtime_error
 from rushlight.base.pytree import TreeSpec, tree_flatten, tree_unflatten
-from rushlight.core.clock import tick
 from rushlight.core.mode import current, mode
 from rushlight.core.mode import innermost as innermost_watcher
-from rushlight.core.node import Node, Output
+from rushlight.core.node import Node, Output, tick
 from rushlight.core.tensor import Tensor, from_array
 from rushlight.core.worlds import TENSORS
 from rushlight.func import forward_ad

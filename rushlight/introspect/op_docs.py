@@ -28,15 +28,16 @@ from rushlight.base import lazy
 from rushlight.base.errors import meant
 from rushlight.base.public_function import private
 from rushlight.core import backward_call, families
-from rushlight.core.build import elementwise, is_general, offered
+from rushlight.core.build import elementwise, is_general
 from rushlight.core.call import source
-from rushlight.core.gradient_kinds import AS_ARRAYS
 from rushlight.core.table import NAMESPACES, TABLE, Op
 from rushlight.core.tensor import Tensor
+from rushlight.core.worlds import AS_ARRAYS
 from rushlight.creation import factories
 from rushlight.introspect.formulas import Formula
 from rushlight.introspect.op_docstrings import expression, public
 from rushlight.nn import functional
+from rushlight.ops.composites import offered
 
 MAX_CODE_LINES = 30  # most lines of code that are shown
 

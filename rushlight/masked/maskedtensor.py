@@ -14,9 +14,10 @@ from rushlight.base import dtypes
 from rushlight.base.errors import NoArray, explain, runtime_error, shown_as, type_error, value_error
 from rushlight.base.pytree import tree_flatten, tree_unflatten
 from rushlight.core.backward import grad
-from rushlight.core.mode import enable_grad, mode, no_grad
+from rushlight.core.mode import mode
 from rushlight.core.node import hooks_of
 from rushlight.core.tensor import Tensor, new
+from rushlight.ops.grad_mode import enable_grad, no_grad
 from rushlight.ops.tensor.torch_function import DisableTorchFunctionSubclass, insert_gated_class
 from rushlight.sparse.graph import AccumulateSparse, linked
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any, TypeVar
 
-from rushlight.core.mode import no_grad
 from rushlight.core.tensor import Tensor
 from rushlight.nn import functional as F
 from rushlight.nn import init
 from rushlight.nn.layer_settings import uninitialized
 from rushlight.nn.module import Module
 from rushlight.nn.parameter import Parameter
+from rushlight.ops.grad_mode import no_grad
 
 T = TypeVar("T", bound="_Table")
 

@@ -13,8 +13,8 @@ import numpy as np
 
 from rushlight.base.errors import value_error
 from rushlight.base.missing_names import tell as _tell
-from rushlight.core.mode import no_grad
 from rushlight.core.tensor import Tensor, from_array
+from rushlight.ops.grad_mode import no_grad
 from rushlight.ops.tensor.random_tensors import randperm
 from rushlight.random import Generator
 

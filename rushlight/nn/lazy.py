@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 from rushlight.base.errors import not_implemented_error, runtime_error
-from rushlight.core.mode import no_grad
 from rushlight.core.tensor import Tensor
 from rushlight.nn.conv import Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d, _ConvNd, check
 from rushlight.nn.hooks import CALLED
@@ -22,6 +21,7 @@ from rushlight.nn.normalization import (
     _NormBase,
 )
 from rushlight.nn.parameter import UninitializedBuffer, UninitializedParameter, is_lazy
+from rushlight.ops.grad_mode import no_grad
 
 
 class LazyModuleMixin:

@@ -9,7 +9,6 @@ from typing import Any, TypeVar
 
 from rushlight.base.errors import Suggesting, explain, not_implemented_error, type_error, value_error
 from rushlight.base.missing_names import NoAttribute
-from rushlight.core.mode import no_grad
 from rushlight.core.tensor import Tensor
 from rushlight.nn.hooks import CALLED, HOOKS, Hooked, registered
 from rushlight.nn.hooks import _global_buffer_registration_hooks as _global_buffer_registration_hooks  # torch's names
@@ -20,6 +19,7 @@ from rushlight.nn.state_dict import EXTRA_STATE_KEY as _EXTRA_STATE_KEY_SUFFIX  
 from rushlight.nn.state_dict import IncompatibleKeys as _IncompatibleKeys  # noqa: F401
 from rushlight.nn.state_dict import Stateful
 from rushlight.nn.to_dtype import Convertible
+from rushlight.ops.grad_mode import no_grad
 
 M = TypeVar("M", bound="Module")
 ATTRIBUTE_DICTS = ("_parameters", "_buffers", "_modules")  # hold the attributes outside of __dict__

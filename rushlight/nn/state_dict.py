@@ -8,11 +8,11 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from rushlight.base.errors import explain, runtime_error, type_error, warn
-from rushlight.core.mode import no_grad
 from rushlight.core.node import Handle
 from rushlight.core.tensor import Tensor
 from rushlight.nn.hooks import add
 from rushlight.nn.parameter import Parameter, is_lazy
+from rushlight.ops.grad_mode import no_grad
 
 EXTRA_STATE_KEY = "_extra_state"
 

@@ -9,10 +9,10 @@ from typing import Any, TypeVar
 from rushlight.base import dtypes
 from rushlight.base.device import placed
 from rushlight.base.errors import not_implemented_error, runtime_error, type_error, warn
-from rushlight.core.mode import no_grad
 from rushlight.core.tensor import Tensor
 from rushlight.creation.factories import empty_like
 from rushlight.nn.parameter import Parameter
+from rushlight.ops.grad_mode import no_grad
 
 ORDER = re.compile("([td]|[pn][dn])b?b?|[pn]?")  # of the arguments of `to`, by `kind_of`
 

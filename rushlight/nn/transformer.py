@@ -11,7 +11,6 @@ from typing import Any
 from rushlight.base import dtypes
 from rushlight.base.device import present
 from rushlight.base.errors import runtime_error
-from rushlight.core.mode import is_grad_enabled
 from rushlight.core.tensor import Tensor
 from rushlight.creation.factories import full
 from rushlight.nn import functional as F
@@ -24,6 +23,7 @@ from rushlight.nn.linear import Linear
 from rushlight.nn.module import Module
 from rushlight.nn.multihead import MultiheadAttention
 from rushlight.nn.normalization import LayerNorm
+from rushlight.ops.grad_mode import is_grad_enabled
 from rushlight.ops.shape.views import triu
 
 Mask = Tensor | None

@@ -12,7 +12,7 @@ from numpy import ndarray
 
 from rushlight.base.dtypes import float64
 from rushlight.base.errors import NoArray, runtime_error, user_frame
-from rushlight.core.clock import stamp
+from rushlight.core.node import stamp
 from rushlight.core.tensor import Tensor, from_array, writes_of
 from rushlight.core.views import assign
 from rushlight.core.worlds import TENSORS, rebind

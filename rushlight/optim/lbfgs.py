@@ -9,9 +9,9 @@ import numpy as np
 from numpy import ndarray
 
 from rushlight.base.errors import runtime_error, value_error
-from rushlight.core.mode import enable_grad
 from rushlight.core.tensor import Tensor, from_array
 from rushlight.core.views import wrote
+from rushlight.ops.grad_mode import enable_grad
 from rushlight.optim.checks import check_lr
 from rushlight.optim.elementwise import plain, real_parts
 from rushlight.optim.optimizer import Group, Optimizer, Params, State, settings

@@ -14,10 +14,11 @@ from typing import Any
 
 from rushlight.base import dtypes
 from rushlight.base.errors import Suggesting, explain, not_implemented_error, runtime_error, type_error, value_error
-from rushlight.core.mode import enable_grad, mode, no_grad
+from rushlight.core.mode import mode
 from rushlight.core.node import Handle
 from rushlight.core.tensor import Tensor
 from rushlight.creation.factories import tensor
+from rushlight.ops.grad_mode import enable_grad, no_grad
 from rushlight.optim.vendored import (  # noqa: F401
     _default_to_fused_or_foreach,
     _get_capturable_supported_devices,

@@ -7,9 +7,9 @@ from typing import Any
 from numpy import ndarray
 
 from rushlight.base.errors import value_error
-from rushlight.core.mode import no_grad
 from rushlight.core.tensor import Tensor
 from rushlight.creation.factories import zeros_like
+from rushlight.ops.grad_mode import no_grad
 from rushlight.optim.checks import check_fused
 from rushlight.optim.elementwise import Elementwise
 from rushlight.optim.optimizer import Group, Params, State, settings

@@ -10,11 +10,11 @@ from typing import Any
 
 from rushlight.base.dtypes import FLOATING
 from rushlight.base.errors import assertion_error, value_error
-from rushlight.core.mode import no_grad
 from rushlight.core.tensor import Tensor
 from rushlight.creation.factories import tensor
 from rushlight.nn import Module
 from rushlight.nn.normalization import _BatchNorm
+from rushlight.ops.grad_mode import no_grad
 from rushlight.optim.lr_scheduler.base import Chainable, for_each_group
 from rushlight.optim.optimizer import Optimizer
 

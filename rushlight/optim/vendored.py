@@ -6,8 +6,8 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
-from rushlight.core.mode import set_grad_enabled
 from rushlight.core.tensor import Tensor
+from rushlight.ops.grad_mode import set_grad_enabled
 
 
 def _use_grad_for_differentiable(func: Callable) -> Callable:

@@ -13,7 +13,7 @@ import numpy as np
 
 import rushlight.core.backward  # noqa: F401  (the module; `autograd.backward` is the function of that name)
 from rushlight.base import lazy
-from rushlight.core.clock import tick
+from rushlight.core.node import tick
 from rushlight.core.table import TABLE
 from rushlight.profiler.torch_names import ACCUMULATE, profiler_name
 from rushlight.profiler.units import told

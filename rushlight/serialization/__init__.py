@@ -22,7 +22,7 @@ from typing import IO, Any
 
 from rushlight.base.errors import explain, not_implemented_error, runtime_error, type_error, value_error
 from rushlight.base.missing_names import tell as _tell
-from rushlight.core.build import MORE
+from rushlight.base.public_function import MORE
 from rushlight.ops.tensor.storage_classes import TypedStorage
 from rushlight.serialization.allowed_globals import add_safe_globals, clear_safe_globals, get_safe_globals, safe_globals
 from rushlight.serialization.atomic_write import replacing

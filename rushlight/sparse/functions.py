@@ -10,9 +10,9 @@ import numpy as np
 from rushlight.base.dtypes import bool_
 from rushlight.base.errors import not_implemented_error, runtime_error
 from rushlight.core.arguments import wrap, wrap_all
-from rushlight.core.mode import no_grad
 from rushlight.core.tensor import Tensor, from_array
 from rushlight.core.views import check_dtype
+from rushlight.ops.grad_mode import no_grad
 from rushlight.ops.linalg import matmul
 from rushlight.ops.math import elementwise
 from rushlight.ops.math.arithmetic import div as dense_div

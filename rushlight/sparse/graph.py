@@ -1,7 +1,7 @@
 """The graph of sparse tensors: nodes whose gradients are tensors, dense or sparse.
 
 A rule of `linked` is a function of tensors: it takes the gradient of the result and the saved values, and returns the
-gradient of one input, dense or sparse, as torch's rule does. If gradients are arrays (core/gradient_kinds.py), a
+gradient of one input, dense or sparse, as torch's rule does. If gradients are arrays (core/worlds.py), a
 sparse gradient is a `SparseGradient`.
 """
 
@@ -16,10 +16,10 @@ from weakref import ref
 import numpy as np
 
 from rushlight.base.errors import not_implemented_error, runtime_error
-from rushlight.core.clock import tick
-from rushlight.core.mode import mode, no_grad
-from rushlight.core.node import Node, Start, outside, with_hooks
+from rushlight.core.mode import mode
+from rushlight.core.node import Node, Start, outside, tick, with_hooks
 from rushlight.core.tensor import ADDING, TANGENTS, AccumulateGrad, Tensor, from_array
+from rushlight.ops.grad_mode import no_grad
 
 T = TypeVar("T", bound=Tensor)
 Rule = Callable[..., Tensor]

@@ -9,9 +9,9 @@ import numpy as np
 from rushlight.base.errors import not_implemented_error, runtime_error
 from rushlight.base.intp import as_intp
 from rushlight.core.build import build, inner
-from rushlight.core.mode import no_grad
 from rushlight.core.tensor import Tensor, from_array
 from rushlight.core.worlds import ARRAYS
+from rushlight.ops.grad_mode import no_grad
 from rushlight.ops.linalg import matmul, matmul_api
 from rushlight.ops.linalg.matmul_api import matmul as dense_matmul
 from rushlight.sparse import kernels

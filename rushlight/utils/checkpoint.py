@@ -16,8 +16,9 @@ from rushlight.autograd.function import Function
 from rushlight.autograd.graph import saved_tensors_hooks
 from rushlight.base.errors import explain, runtime_error, type_error, value_error
 from rushlight.core.backward import backward
-from rushlight.core.mode import enable_grad, mode, no_grad
+from rushlight.core.mode import mode
 from rushlight.core.tensor import Tensor
+from rushlight.ops.grad_mode import enable_grad, no_grad
 from rushlight.random import default_generator
 
 __all__ = [

@@ -15,7 +15,7 @@ from weakref import WeakKeyDictionary
 
 from rushlight.autograd import aten
 from rushlight.base.errors import not_implemented_error, runtime_error
-from rushlight.core.clock import tick
+from rushlight.core.node import tick
 from rushlight.profiler.clocks import Clocks
 
 Counts = dict[str, int]  # name of an op in ATen -> operations

@@ -11,9 +11,9 @@ from typing import Any
 from rushlight.base.dtypes import dtype as DType
 from rushlight.base.dtypes import float32
 from rushlight.base.errors import runtime_error, value_error
-from rushlight.core.mode import no_grad
 from rushlight.core.tensor import Tensor, from_array
 from rushlight.nn import Module
+from rushlight.ops.grad_mode import no_grad
 from rushlight.random import Generator
 
 HEADINGS = {

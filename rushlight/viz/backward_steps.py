@@ -10,13 +10,12 @@ from typing import Any
 import numpy as np
 
 from rushlight.core.backward import seed
-from rushlight.core.clock import clock
 from rushlight.core.engine import reachable, steps
-from rushlight.core.gradient_kinds import sum_to_array
-from rushlight.core.mode import no_grad
-from rushlight.core.node import Node, Parts
+from rushlight.core.node import Node, Parts, clock
 from rushlight.core.table import ruled_inputs
 from rushlight.core.tensor import Tensor
+from rushlight.core.worlds import sum_to_array
+from rushlight.ops.grad_mode import no_grad
 
 
 @dataclass

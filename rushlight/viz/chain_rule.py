@@ -12,11 +12,11 @@ import numpy as np
 from rushlight.base.errors import explain as message
 from rushlight.core.backward import grad
 from rushlight.core.engine import leading_to, reachable
-from rushlight.core.gradient_kinds import sum_to_array
-from rushlight.core.mode import no_grad
 from rushlight.core.node import Node
 from rushlight.core.tensor import Tensor
+from rushlight.core.worlds import sum_to_array
 from rushlight.introspect.formulas import Formula
+from rushlight.ops.grad_mode import no_grad
 from rushlight.viz.array_preview import rounded
 from rushlight.viz.backward_steps import forward_values
 from rushlight.viz.graph import Params, check_kept, check_recorded

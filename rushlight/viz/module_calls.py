@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from rushlight.core.clock import tick
-from rushlight.core.node import Node
+from rushlight.core.node import Node, tick
 from rushlight.nn.module import Module
 
 

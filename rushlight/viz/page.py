@@ -19,12 +19,12 @@ import numpy as np
 
 from rushlight.base.errors import line_of, suggesting
 from rushlight.core.engine import reachable
-from rushlight.core.mode import no_grad
 from rushlight.core.node import Node, Output
 from rushlight.core.table import ruled_inputs
 from rushlight.core.tensor import Tensor
 from rushlight.nn.dropout import Dropout
 from rushlight.nn.module import Module
+from rushlight.ops.grad_mode import no_grad
 from rushlight.viz.array_preview import describe
 from rushlight.viz.backward_steps import Step, forward_values, inputs_of, record
 from rushlight.viz.graph import Box, Graph, Params, check_recorded, pairs

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from rushlight.core.backward import grad
-from rushlight.core.mode import enable_grad
 from rushlight.core.tensor import Tensor, from_array
+from rushlight.ops.grad_mode import enable_grad
 from rushlight.viz.expression_parser import read
 
 COLOURS = ("#2563a8", "#c2571a", "#2f855a", "#7b3fa0", "#b7791f")

@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from rushlight.core.mode import no_grad
 from rushlight.core.tensor import Tensor, from_array
 from rushlight.nn.module import Module
+from rushlight.ops.grad_mode import no_grad
 
 # Okabe and Ito's colours, distinguishable for colour-blind readers, without those too pale on white
 ON_WHITE = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00")

@@ -11,8 +11,8 @@ import pytest
 import rushlight
 from rushlight.base.specialise import specialise, specialised
 from rushlight.core import backward_call, call, families
-from rushlight.core.gradient_kinds import AS_ARRAYS, AS_TENSORS
 from rushlight.core.table import TABLE
+from rushlight.core.worlds import AS_ARRAYS, AS_TENSORS
 
 
 def total(op, values):

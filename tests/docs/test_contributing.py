@@ -12,7 +12,7 @@ import pytest
 
 import rushlight
 from rushlight import nn
-from rushlight.core.faster import faster
+from rushlight.base.faster import faster
 from rushlight.core.table import TABLE
 from rushlight.fast import index
 from tests.support.passes import compiled, ops

@@ -16,9 +16,8 @@ import rushlight
 import rushlight.nn.functional as F
 from rushlight import fast, nn
 from rushlight.base.dependencies import has_numba
-from rushlight.core.gradient_kinds import sum_to_array
 from rushlight.core.table import TABLE, parameters
-from rushlight.core.worlds import ARRAYS, rebind
+from rushlight.core.worlds import ARRAYS, rebind, sum_to_array
 from rushlight.fast import dispatch, policy
 from rushlight.fast.index import ELEMENTWISE, WAYS
 from tests.support.paths import PACKAGE
@@ -204,7 +203,7 @@ def test_the_core_works_without_the_package():
         import sys
         from importlib import import_module
         import rushlight.base.faster
-        import rushlight.core.faster as faster
+        import rushlight.base.faster as faster
         rushlight.base.faster.PLUG = "rushlight.absent_fast"
         from rushlight.core.table import TABLE
         assert faster.index() is not None or True

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import rushlight as torch
-from rushlight.core.build import offered
 from rushlight.core.table import TABLE
 from rushlight.core.tensor import Tensor
+from rushlight.ops.composites import offered
 from tests.support.paths import ROOT
 
 HALF = 0.5

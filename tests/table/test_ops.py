@@ -16,9 +16,9 @@ from hypothesis.extra.numpy import mutually_broadcastable_shapes
 import rushlight
 from rushlight import Tensor
 from rushlight.autograd import grad, gradcheck
-from rushlight.core.build import FUNCTIONS
 from rushlight.core.table import BOOL, TABLE
 from rushlight.core.worlds import ARRAYS, TENSORS
+from rushlight.ops.composites import FUNCTIONS
 from tests.support.op_calls import agree, arrays_in, call, check_all, fixed, gradients, leaf, put_into, varies, weights
 from tests.table.samples import INTERNAL, NAMES, NOT_IMPLEMENTED, SAMPLES, function_of, is_random
 

@@ -12,9 +12,8 @@ import pytest
 import rushlight as torch
 from rushlight import nn, viz
 from rushlight.core.engine import reachable
-from rushlight.core.gradient_kinds import sum_to_array
 from rushlight.core.node import Output
-from rushlight.core.worlds import ARRAYS
+from rushlight.core.worlds import ARRAYS, sum_to_array
 from rushlight.viz.page import Content, record
 from tests.support.op_calls import arrays_in, fixed, leaf, put_into, varies
 from tests.table.samples import NAMES, NOT_IMPLEMENTED, SAMPLES, function_of

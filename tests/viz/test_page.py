@@ -13,7 +13,7 @@ import pytest
 import rushlight as torch
 from rushlight import nn, viz
 from rushlight.core.engine import reachable, steps
-from rushlight.core.gradient_kinds import sum_to_array
+from rushlight.core.worlds import sum_to_array
 from rushlight.viz.array_preview import cuts, describe
 from rushlight.viz.backward_steps import forward_values, record
 

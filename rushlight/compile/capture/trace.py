@@ -21,10 +21,9 @@ from rushlight.compile.capture.input_sources import keyed
 from rushlight.compile.capture.origins import Origins
 from rushlight.compile.graph import Call, Graph, Store, Value, is_random, shared, values_in
 from rushlight.compile.report import Break, where
-from rushlight.core.clock import tick
 from rushlight.core.engine import reachable
 from rushlight.core.mode import Watcher, current, innermost, mode
-from rushlight.core.node import Node
+from rushlight.core.node import Node, tick
 from rushlight.core.table import TABLE
 from rushlight.core.tensor import Tensor
 from rushlight.ops.index.index_tensors import index

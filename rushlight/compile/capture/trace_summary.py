@@ -27,10 +27,10 @@ from rushlight.compile.guards.pytree_signature import planned
 from rushlight.compile.lower.memory_plan import overlap
 from rushlight.compile.passes.simplify import key
 from rushlight.core.engine import reachable, steps
-from rushlight.core.gradient_kinds import AS_TENSORS
 from rushlight.core.mode import within
 from rushlight.core.node import Node
 from rushlight.core.tensor import Tensor, from_array
+from rushlight.core.worlds import AS_TENSORS
 
 # steps after which NumPy stops searching; its type stub allows only 0 and -1
 MAX_WORK: Any = 10_000

@@ -30,8 +30,8 @@ from rushlight.compile.export.module_text import module
 from rushlight.compile.guards.pytree_signature import signature
 from rushlight.compile.run.compiled_function import CannotCompile, Compiled
 from rushlight.compile.run.program import Program
-from rushlight.core.mode import no_grad
 from rushlight.core.tensor import Tensor, from_array
+from rushlight.ops.grad_mode import no_grad
 from rushlight.serialization import save_file
 from rushlight.version import __version__
 

@@ -8,8 +8,7 @@ from typing import Any, NamedTuple
 
 from rushlight.base.errors import NoArray
 from rushlight.compile.guards.guard_predicates import PLAIN
-from rushlight.core.clock import tick
-from rushlight.core.node import Node
+from rushlight.core.node import Node, tick
 from rushlight.core.tensor import Tensor
 
 

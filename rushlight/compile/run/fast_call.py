@@ -30,8 +30,8 @@ from rushlight.base.text import define
 from rushlight.compile.guards.guard_predicates import PLAIN, equal
 from rushlight.compile.guards.pytree_signature import SpentBackward, rebuilt
 from rushlight.compile.run.program import Program
-from rushlight.core.clock import clock, tick
 from rushlight.core.mode import current, mode
+from rushlight.core.node import clock, tick
 from rushlight.core.tensor import Tensor, from_array, writes_of
 
 MISSED = object()

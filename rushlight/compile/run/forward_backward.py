@@ -16,10 +16,9 @@ from rushlight.compile.graph import Graph
 from rushlight.compile.guards.pytree_signature import planned
 from rushlight.compile.passes.split_backward import outline, without
 from rushlight.core.backward import DOUBLE_BACKWARD_LISTENERS, grad
-from rushlight.core.clock import clock, tick
 from rushlight.core.engine import reachable
 from rushlight.core.mode import mode
-from rushlight.core.node import Node
+from rushlight.core.node import Node, clock, tick
 from rushlight.core.tensor import Tensor, from_array, writes_of
 
 

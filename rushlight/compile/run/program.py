@@ -30,8 +30,7 @@ from rushlight.compile.report import Item, Stopwatch, Timings, drawing, kind, me
 from rushlight.compile.run.forward_backward import CompiledFunctionBackward, Kept, Subsets
 from rushlight.compile.run.verified_cache import Proof, recorded
 from rushlight.compile.run.verify import Checker, Mismatch, beyond_noise, distance
-from rushlight.core.clock import clock, tick
-from rushlight.core.node import Output
+from rushlight.core.node import Output, clock, tick
 from rushlight.core.table import TABLE
 from rushlight.core.tensor import Tensor, from_array, writes_of
 from rushlight.fast.policy import large_arrays

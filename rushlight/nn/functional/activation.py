@@ -10,12 +10,13 @@ from rushlight import random
 from rushlight.base.errors import runtime_error, value_error, warn
 from rushlight.base.memory_format import contiguous_format
 from rushlight.core.arguments import check_taken, wrap
-from rushlight.core.build import before_write, rewritten
+from rushlight.core.build import before_write
 from rushlight.core.table import TABLE
 from rushlight.core.tensor import Tensor, from_array, method, noticed
 from rushlight.core.views import assign
 from rushlight.creation.factories import empty_like, zeros_like
 from rushlight.fast.index import ELEMENTWISE_ELEMENTS
+from rushlight.ops.composites import rewritten
 from rushlight.ops.math import activation as a
 from rushlight.ops.math import elementwise as e
 from rushlight.ops.reduce import reduce_api

@@ -10,12 +10,12 @@ import numpy as np
 
 from rushlight.base.errors import invalid_combination, runtime_error
 from rushlight.base.intp import as_intp
-from rushlight.core.mode import no_grad
 from rushlight.core.tensor import Tensor, from_array
 from rushlight.creation.factories import ones_like
 from rushlight.nn import functional as F
 from rushlight.nn.functional import recurrent
 from rushlight.nn.functional.embedding import bags, padding_row, shorten
+from rushlight.ops.grad_mode import no_grad
 from rushlight.ops.reduce.norms_api import matrix_norm, vector_norm
 
 MODES = ("sum", "mean", "max")

@@ -9,8 +9,8 @@ from math import prod
 import numpy as np
 
 from rushlight.base.errors import runtime_error
-from rushlight.core.results import into
 from rushlight.core.tensor import Tensor, from_array
+from rushlight.core.views import into
 from rushlight.nn.functional import normalization
 from rushlight.ops.math import elementwise as e
 from rushlight.ops.nn import normalization as norm

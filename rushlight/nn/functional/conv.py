@@ -7,11 +7,11 @@ from typing import Any
 
 from rushlight.base import dtypes
 from rushlight.base.errors import runtime_error, value_error
-from rushlight.core.build import composite
 from rushlight.core.tensor import Tensor
 from rushlight.kernels.float16 import is_half
 from rushlight.nn.functional.padding import pad
 from rushlight.nn.functional.size_arguments import check_filled, each, with_batch, without_batch
+from rushlight.ops.composites import composite
 from rushlight.ops.linalg.matmul_api import in_single
 from rushlight.ops.math import elementwise as e
 from rushlight.ops.nn.conv import col2im, conv_input_grad, convolution, im2col

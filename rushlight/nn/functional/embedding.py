@@ -8,10 +8,10 @@ from rushlight.base.errors import not_implemented_error, runtime_error, value_er
 from rushlight.base.intp import as_intp
 from rushlight.core.arguments import check_dtypes
 from rushlight.core.mode import mode as grad_mode
-from rushlight.core.mode import no_grad
 from rushlight.core.tensor import Tensor, created, from_array, holder, noticed
 from rushlight.creation.factories import room
 from rushlight.kernels.ufunc_at import all_below
+from rushlight.ops.grad_mode import no_grad
 from rushlight.ops.index import along_dim as places
 from rushlight.ops.linalg.matmul_api import in_single
 from rushlight.ops.math import elementwise as e

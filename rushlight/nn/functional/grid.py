@@ -10,9 +10,9 @@ import numpy as np
 
 from rushlight.base.dtypes import dtype
 from rushlight.base.errors import not_implemented_error, runtime_error, value_error, warn
-from rushlight.core.build import composite
 from rushlight.core.tensor import Tensor, created, from_array
 from rushlight.creation.ranges import evenly_spaced
+from rushlight.ops.composites import composite
 from rushlight.ops.linalg.matmul_api import matmul
 from rushlight.ops.math import elementwise as e
 from rushlight.ops.nn import grid_sample as g

@@ -10,9 +10,9 @@ import numpy as np
 from rushlight.base.dtypes import FLOATING
 from rushlight.base.errors import NoArray, check_kinds, not_a_tensor, runtime_error
 from rushlight.core.arguments import check_dtypes, promoted, same_dtype, wrap
-from rushlight.core.results import filled
 from rushlight.core.table import TABLE
 from rushlight.core.tensor import Tensor, from_array
+from rushlight.core.views import filled
 from rushlight.ops.linalg.matmul import linear as product
 from rushlight.ops.linalg.matmul_api import matmul
 from rushlight.ops.math import elementwise as e

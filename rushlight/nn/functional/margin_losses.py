@@ -8,8 +8,8 @@ import numpy as np
 
 from rushlight.base.dtypes import int64
 from rushlight.base.errors import runtime_error, value_error
+from rushlight.base.placeholder import sample_by_sample
 from rushlight.core.arguments import check_dtypes
-from rushlight.core.build import sample_by_sample
 from rushlight.core.tensor import Tensor, from_array, noticed
 from rushlight.nn.functional.linear import pairwise_distance
 from rushlight.nn.functional.loss import Old, reduced, reduction_of, times

@@ -14,11 +14,12 @@ from rushlight.autograd.graph import packed_at_the_end
 from rushlight.base import dtypes
 from rushlight.base.errors import check_given, runtime_error, value_error
 from rushlight.core.arguments import integer
-from rushlight.core.mode import mode, no_grad
+from rushlight.core.mode import mode
 from rushlight.core.tensor import Tensor
 from rushlight.core.views import assign, wrote
 from rushlight.kernels.layout import suggests_last
 from rushlight.nn.functional.pooling import avg_pool2d, avg_pool3d
+from rushlight.ops.grad_mode import no_grad
 from rushlight.ops.math import elementwise as e
 from rushlight.ops.nn import normalization
 from rushlight.ops.reduce import reduce as r

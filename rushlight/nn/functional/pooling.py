@@ -13,8 +13,8 @@ from rushlight.base.errors import runtime_error, value_error
 from rushlight.core.arguments import integer
 from rushlight.core.build import unrecorded
 from rushlight.core.mode import mode
-from rushlight.core.results import into
 from rushlight.core.tensor import Tensor, created, from_array, holder
+from rushlight.core.views import into
 from rushlight.kernels.layout import suggests_last
 from rushlight.nn.functional.size_arguments import each, with_batch, without_batch
 from rushlight.ops.index.along_dim import scatter

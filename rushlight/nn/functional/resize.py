@@ -12,11 +12,11 @@ import numpy as np
 from rushlight.base.dtypes import float32
 from rushlight.base.errors import not_implemented_error, overflowed, runtime_error, type_error, value_error, warn
 from rushlight.core.arguments import check_dtypes
-from rushlight.core.build import composite
 from rushlight.core.tensor import Tensor
 from rushlight.kernels.layout import suggests_last
 from rushlight.kernels.resize import FILTERS, nearest
 from rushlight.nn.functional.pooling import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d, in_format_of
+from rushlight.ops.composites import composite
 from rushlight.ops.nn.pool import avg_pool_grad
 from rushlight.ops.nn.resize import blend
 from rushlight.ops.shape.views import clone, permute, reshape, to, transpose

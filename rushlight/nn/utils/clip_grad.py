@@ -8,9 +8,10 @@ from typing import Any
 from numpy import ndarray
 
 from rushlight.base.errors import runtime_error, type_error, warn
-from rushlight.core.mode import mode, no_grad
+from rushlight.core.mode import mode
 from rushlight.core.tensor import Tensor
 from rushlight.creation.factories import tensor
+from rushlight.ops.grad_mode import no_grad
 from rushlight.ops.math import elementwise as e
 from rushlight.ops.reduce.reduce_api import norm
 from rushlight.ops.shape.views import stack

@@ -8,12 +8,12 @@ import numpy as np
 
 from rushlight import linalg
 from rushlight.base.errors import index_error, not_implemented_error, value_error
-from rushlight.core.mode import no_grad
 from rushlight.core.tensor import Tensor, created, from_array
 from rushlight.nn.module import Module
 from rushlight.nn.utils.norm import as_matrix, largest_singular, norm_except_dim, unit, with_norm
 from rushlight.nn.utils.parametrize import register_parametrization
 from rushlight.nn.utils.spectral_norm import rows_of
+from rushlight.ops.grad_mode import no_grad
 from rushlight.ops.linalg.matmul_api import matmul
 from rushlight.ops.math import elementwise as e
 from rushlight.ops.reduce import reduce as r

@@ -13,11 +13,11 @@ from functools import lru_cache
 from typing import Any
 
 from rushlight.base.errors import runtime_error, value_error
-from rushlight.core.mode import no_grad
 from rushlight.core.tensor import Tensor
 from rushlight.nn.containers import ModuleDict, ModuleList
 from rushlight.nn.module import Module
 from rushlight.nn.parameter import Parameter
+from rushlight.ops.grad_mode import no_grad
 
 __all__ = [
     "ParametrizationList", "cached", "is_parametrized", "register_parametrization", "remove_parametrizations",

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from rushlight.base.errors import runtime_error, value_error
-from rushlight.core.mode import no_grad
 from rushlight.core.tensor import Tensor
 from rushlight.nn.conv import _ConvTransposeNd
 from rushlight.nn.module import Module
 from rushlight.nn.parameter import Parameter
 from rushlight.nn.utils.norm import as_matrix, find_hook, largest_singular, unit
+from rushlight.ops.grad_mode import no_grad
 from rushlight.ops.linalg.matmul_api import matmul
 from rushlight.ops.math import elementwise as e
 

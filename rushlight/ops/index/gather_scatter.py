@@ -9,10 +9,10 @@ import numpy as np
 
 from rushlight.base.errors import explain, index_error, runtime_error, type_error, warn_once
 from rushlight.core.arguments import checked_number, wrap
-from rushlight.core.build import composite
-from rushlight.core.results import into
 from rushlight.core.tensor import Tensor, created, from_array, method
+from rushlight.core.views import into
 from rushlight.kernels.index import HERE
+from rushlight.ops.composites import composite
 from rushlight.ops.index import along_dim as table
 from rushlight.ops.index.getitem import check_same_dtype, choosing
 from rushlight.ops.index.index_tensors import write_at

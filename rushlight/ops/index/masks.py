@@ -10,11 +10,11 @@ from rushlight.base.dtypes import holding, int64
 from rushlight.base.errors import index_error, not_a_tensor, runtime_error, type_error, warn_once
 from rushlight.base.intp import as_int64
 from rushlight.core.arguments import checked_number, wrap
-from rushlight.core.build import composite
-from rushlight.core.results import into
 from rushlight.core.tensor import Tensor, created, from_array, method, noticed, numbers
+from rushlight.core.views import into
 from rushlight.kernels import index as kernels
 from rushlight.kernels.index import HERE
+from rushlight.ops.composites import composite
 from rushlight.ops.index.index_tensors import index
 from rushlight.ops.math.arithmetic import writing
 from rushlight.ops.math.elementwise import masked

@@ -8,8 +8,9 @@ import numpy as np
 
 from rushlight.base.errors import not_implemented_error, runtime_error
 from rushlight.base.intp import as_intp
-from rushlight.core.build import MORE, composite
+from rushlight.base.public_function import MORE
 from rushlight.core.tensor import Tensor, created, from_array, noticed
+from rushlight.ops.composites import composite
 from rushlight.ops.index.masks import where
 from rushlight.ops.index.take_put import index_reduce
 from rushlight.ops.linalg.matmul_api import in_single

@@ -7,12 +7,12 @@ import numpy as np
 from rushlight.base import dtypes
 from rushlight.base.errors import index_error, runtime_error
 from rushlight.core.arguments import wrap
-from rushlight.core.build import composite
 from rushlight.core.mode import mode
-from rushlight.core.results import into
 from rushlight.core.tensor import Tensor, created, from_array, holder, method, noticed
+from rushlight.core.views import into
 from rushlight.kernels.index import HERE
 from rushlight.kernels.ufunc_at import all_below
+from rushlight.ops.composites import composite
 from rushlight.ops.index import index_tensors as table
 from rushlight.ops.index.along_dim import reduce_at
 from rushlight.ops.index.gather_scatter import check_places, check_slices, covered, gather, landed, lined

@@ -11,8 +11,8 @@ import numpy as np
 from rushlight.base import dtypes
 from rushlight.base.errors import runtime_error, type_error
 from rushlight.core.mode import mode
-from rushlight.core.results import into
 from rushlight.core.tensor import Tensor, holder
+from rushlight.core.views import into
 
 
 def given(out: Any, made: Any) -> Any:

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rushlight.base.errors import runtime_error
-from rushlight.core.build import build, inner, sample_by_sample
+from rushlight.base.placeholder import sample_by_sample
+from rushlight.core.build import build, inner
 from rushlight.core.tensor import Tensor, from_array, numbers
 from rushlight.core.worlds import ARRAYS, TENSORS, adopt, shared
 from rushlight.kernels import factorizations as kernels

@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 
 from rushlight.base.errors import LinAlgError, explain, runtime_error, warn_once
+from rushlight.base.return_types import return_type
 from rushlight.core.arguments import check_dtypes, same_dtype
-from rushlight.core.build import composite, recorded
-from rushlight.core.results import return_type
+from rushlight.core.build import recorded
 from rushlight.core.table import TABLE
 from rushlight.core.tensor import Tensor, from_array
 from rushlight.creation.factories import eye
 from rushlight.kernels.factorizations import reflected
+from rushlight.ops.composites import composite
 from rushlight.ops.linalg import decompose as f
 from rushlight.ops.linalg.arguments import check_matrix, check_same, check_square, check_tensor, first_failure, given
 from rushlight.ops.linalg.matmul_api import conjugate_transpose, matmul

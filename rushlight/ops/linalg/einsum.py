@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from rushlight.base.errors import runtime_error, value_error
-from rushlight.core.build import composite
 from rushlight.core.tensor import Tensor
+from rushlight.ops.composites import composite
 from rushlight.ops.linalg.matmul import dot, mm
 from rushlight.ops.math.elementwise import mul
 from rushlight.ops.reduce.reduce import sum as total

@@ -6,8 +6,9 @@ from typing import Any
 
 from rushlight.base.device import strided
 from rushlight.base.errors import value_error
-from rushlight.core.build import MORE, composite
+from rushlight.base.public_function import MORE
 from rushlight.core.tensor import Tensor
+from rushlight.ops.composites import composite
 from rushlight.ops.linalg.arguments import check_matrix
 from rushlight.ops.linalg.decompose import linalg_eigh, linalg_qr, linalg_svd
 from rushlight.ops.linalg.decompose_api import cholesky

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from rushlight.base.errors import LinAlgError, explain, runtime_error, warn_once
-from rushlight.core.build import composite
-from rushlight.core.results import return_type
+from rushlight.base.return_types import return_type
 from rushlight.core.tensor import Tensor, from_array
 from rushlight.creation.factories import eye
 from rushlight.kernels.factorizations import order_of
+from rushlight.ops.composites import composite
 from rushlight.ops.index.along_dim import gather
 from rushlight.ops.linalg import decompose as f
 from rushlight.ops.linalg.arguments import check_equation, check_matrix, check_same, check_square, first_failure, given

@@ -8,11 +8,10 @@ import numpy as np
 
 from rushlight.base import dtypes
 from rushlight.base.errors import NoArray, check_kinds, runtime_error, warn_once
-from rushlight.core.build import composite
 from rushlight.core.mode import mode
-from rushlight.core.results import filled, into
 from rushlight.core.tensor import Tensor, assign_property, from_array, method
-from rushlight.core.views import released
+from rushlight.core.views import filled, into, released
+from rushlight.ops.composites import composite
 from rushlight.ops.linalg.arguments import check_tensor
 from rushlight.ops.linalg.matmul import dot, mv
 from rushlight.ops.linalg.matmul import mm as product

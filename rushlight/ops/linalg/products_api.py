@@ -10,10 +10,10 @@ from typing import Any
 from rushlight.base import dtypes
 from rushlight.base.errors import runtime_error, warn_once
 from rushlight.core.arguments import check_dtypes, same_dtype, wrap
-from rushlight.core.build import composite
 from rushlight.core.table import TABLE
 from rushlight.core.tensor import Tensor, method
 from rushlight.creation.factories import eye, ones_like
+from rushlight.ops.composites import composite
 from rushlight.ops.linalg.arguments import check_square, check_tensor, given, with_names
 from rushlight.ops.linalg.matmul import dot
 from rushlight.ops.linalg.matmul_api import bmm, check_summed, matmul, outer, plus

@@ -9,9 +9,10 @@ import numpy as np
 
 from rushlight.base import dtypes
 from rushlight.base.errors import LinAlgError, explain, runtime_error, warn_once
-from rushlight.core.build import composite
-from rushlight.core.results import into, return_type
+from rushlight.base.return_types import return_type
 from rushlight.core.tensor import Tensor, created, from_array
+from rushlight.core.views import into
+from rushlight.ops.composites import composite
 from rushlight.ops.linalg import solve as s
 from rushlight.ops.linalg.arguments import (
     check_equation,

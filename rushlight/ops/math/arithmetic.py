@@ -10,12 +10,12 @@ from numpy import ndarray
 from rushlight.base import dtypes
 from rushlight.base.errors import not_implemented_error, runtime_error, type_error, warn_once
 from rushlight.core.arguments import check_taken, integer, promoted
-from rushlight.core.build import before_write, composite, inplace, recorded, unrecorded
-from rushlight.core.results import into
+from rushlight.core.build import before_write, inplace, recorded, unrecorded
 from rushlight.core.table import TABLE
 from rushlight.core.tensor import Tensor, method
-from rushlight.core.views import as_it_is, assign, wrote
+from rushlight.core.views import as_it_is, assign, into, wrote
 from rushlight.kernels.elementwise import add_multiple
+from rushlight.ops.composites import composite
 from rushlight.ops.math import elementwise as e
 from rushlight.ops.shape.views import to
 from rushlight.ops.tensor.node_names import called

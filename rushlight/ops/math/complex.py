@@ -8,10 +8,11 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from rushlight.base.errors import runtime_error, type_error
-from rushlight.core.build import build, composite, inner_view, op, view
-from rushlight.core.results import into
+from rushlight.core.build import build, inner_view, op, view
 from rushlight.core.tensor import Tensor, assign_property, method
+from rushlight.core.views import into
 from rushlight.core.worlds import ARRAYS
+from rushlight.ops.composites import composite
 from rushlight.ops.math.arithmetic import writing
 from rushlight.ops.math.elementwise import conj as conjugate
 

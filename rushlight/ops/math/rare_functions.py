@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 from rushlight.base import dtypes
 from rushlight.base.errors import describe, runtime_error, type_error
-from rushlight.core.build import build, composite, floating, general, inner, op, predicate
-from rushlight.core.results import into
+from rushlight.core.build import build, floating, general, inner, op, predicate
 from rushlight.core.tensor import Tensor, method
+from rushlight.core.views import into
 from rushlight.core.worlds import adopt
 from rushlight.kernels import rare_functions as kernels
+from rushlight.ops.composites import composite
 from rushlight.ops.math import elementwise as e
 from rushlight.ops.math.arithmetic import Number, writing
 from rushlight.ops.shape.views import to

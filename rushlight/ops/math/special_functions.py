@@ -8,9 +8,9 @@ from typing import Any
 from rushlight.base import dtypes
 from rushlight.base.errors import describe, runtime_error
 from rushlight.core.arguments import check_dtypes
-from rushlight.core.build import composite
-from rushlight.core.results import into
 from rushlight.core.tensor import Tensor, method
+from rushlight.core.views import into
+from rushlight.ops.composites import composite
 from rushlight.ops.math import special as special
 from rushlight.ops.math.arithmetic import round, writing
 from rushlight.ops.reduce import reduce as r

@@ -20,10 +20,9 @@ from rushlight.base.errors import explain, not_implemented_error, runtime_error,
 from rushlight.base.placeholder import Placeholder, Touched
 from rushlight.base.pytree import tree_leaves, tree_map
 from rushlight.base.size import in_order
-from rushlight.core.clock import tick
+from rushlight.core.call import result_type
 from rushlight.core.mode import current, mode
-from rushlight.core.node import Node, Output, outside
-from rushlight.core.results import result_type
+from rushlight.core.node import Node, Output, outside, tick
 from rushlight.core.table import Op
 from rushlight.core.tensor import Tensor, from_array
 from rushlight.core.worlds import TENSORS

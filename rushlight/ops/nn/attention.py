@@ -10,10 +10,10 @@ import numpy as np
 
 from rushlight.core.backward import grad
 from rushlight.core.build import build, inner
-from rushlight.core.mode import enable_grad
 from rushlight.core.tensor import Tensor, created, from_array
 from rushlight.core.worlds import ARRAYS, TENSORS
 from rushlight.kernels import attention as kernels
+from rushlight.ops.grad_mode import enable_grad
 from rushlight.ops.linalg.matmul import mm
 from rushlight.ops.math import elementwise as e
 from rushlight.ops.nn.recurrent import copy  # and `joined`, a name of rules

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from rushlight.core.backward import grad
 from rushlight.core.build import build, inner
-from rushlight.core.mode import enable_grad
 from rushlight.core.tensor import Tensor, from_array
 from rushlight.core.worlds import ARRAYS, TENSORS, shared
 from rushlight.kernels import recurrent as kernels
 from rushlight.kernels.recurrent import bias_and_projection, steps_of
+from rushlight.ops.grad_mode import enable_grad
 from rushlight.ops.linalg.matmul import linear
 from rushlight.ops.math.elementwise import add
 from rushlight.ops.nn.recurrent_cells import gru_gates, lstm_gates, relu_gate, tanh_gate

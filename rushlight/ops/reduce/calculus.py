@@ -8,9 +8,9 @@ from typing import Any
 from rushlight.base import dtypes
 from rushlight.base.errors import index_error, runtime_error, type_error
 from rushlight.core.arguments import check_dtypes, wrap, wrap_all
-from rushlight.core.build import composite
-from rushlight.core.results import into
 from rushlight.core.tensor import Tensor
+from rushlight.core.views import into
+from rushlight.ops.composites import composite
 from rushlight.ops.math.arithmetic import over, times
 from rushlight.ops.math.elementwise import logical_xor
 from rushlight.ops.reduce.reduce import sum as total

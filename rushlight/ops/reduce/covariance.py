@@ -7,8 +7,8 @@ from typing import Any
 from rushlight.base import dtypes
 from rushlight.base.errors import runtime_error, warn
 from rushlight.core.arguments import integer
-from rushlight.core.build import composite
 from rushlight.core.tensor import Tensor, numbers
+from rushlight.ops.composites import composite
 from rushlight.ops.linalg.arguments import check_tensor
 from rushlight.ops.linalg.matmul_api import conjugate_transpose, in_single, matmul
 from rushlight.ops.math import elementwise as e

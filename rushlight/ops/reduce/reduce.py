@@ -8,12 +8,13 @@ import numpy as np
 
 from rushlight.base.dtypes import bool_, uint8
 from rushlight.base.errors import runtime_error
-from rushlight.core.build import averaging, build, composite, general, inner, inner_floating, reduction
+from rushlight.core.build import averaging, build, general, inner, inner_floating, reduction
 from rushlight.core.mode import mode
-from rushlight.core.results import check_out, into
 from rushlight.core.tensor import Tensor, holder
+from rushlight.core.views import check_out, into
 from rushlight.core.worlds import adopt, shared
 from rushlight.kernels import reduce as kernels
+from rushlight.ops.composites import composite
 from rushlight.ops.tensor.node_names import of_reduction
 
 if TYPE_CHECKING:  # names in rules, provided by the rule's world (core/worlds.py)

@@ -14,13 +14,11 @@ from rushlight.base.dtypes import HALVES
 from rushlight.base.errors import not_implemented_error, runtime_error, type_error, warn
 from rushlight.base.lazy import complete
 from rushlight.core.arguments import reduced_dims, sizes
-from rushlight.core.build import composite
-from rushlight.core.gradient_kinds import broadcast_axes
 from rushlight.core.mode import mode
-from rushlight.core.results import into
 from rushlight.core.tensor import Tensor, method, noticed
-from rushlight.core.views import released
-from rushlight.core.worlds import TENSORS
+from rushlight.core.views import into, released
+from rushlight.core.worlds import TENSORS, broadcast_axes
+from rushlight.ops.composites import composite
 from rushlight.ops.math import elementwise as e
 from rushlight.ops.math.arithmetic import writing
 from rushlight.ops.reduce import reduce as r

@@ -9,11 +9,12 @@ import numpy as np
 from rushlight.base import dtypes
 from rushlight.base.errors import index_error, not_implemented_error, runtime_error, type_error
 from rushlight.core.arguments import check_dtypes, checked_number, wrap
-from rushlight.core.build import build, composite, general, inner
-from rushlight.core.results import into
+from rushlight.core.build import build, general, inner
 from rushlight.core.tensor import Tensor, from_array, numbers
+from rushlight.core.views import into
 from rushlight.core.worlds import adopt
 from rushlight.kernels import sorting as kernels
+from rushlight.ops.composites import composite
 from rushlight.ops.reduce import reduce as r
 
 if TYPE_CHECKING:  # names in rules, provided by the rule's world (core/worlds.py)

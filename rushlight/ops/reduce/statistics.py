@@ -10,14 +10,16 @@ import numpy as np
 
 from rushlight.base import dtypes
 from rushlight.base.errors import index_error, not_implemented_error, runtime_error, type_error, value_error
+from rushlight.base.return_types import return_type
 from rushlight.core.arguments import holds, integer, reduced_dims, wrap
-from rushlight.core.build import build, composite, inner
-from rushlight.core.results import into, return_type
+from rushlight.core.build import build, inner
 from rushlight.core.tensor import Tensor, created, from_array, noticed
+from rushlight.core.views import into
 from rushlight.core.worlds import adopt
 from rushlight.creation.ranges import linspace
 from rushlight.kernels import histograms as kernels
 from rushlight.kernels.float16 import is_half, single
+from rushlight.ops.composites import composite
 from rushlight.ops.index.along_dim import gather
 from rushlight.ops.math import elementwise as e
 from rushlight.ops.reduce import reduce as r

@@ -23,12 +23,13 @@ from rushlight.base.memory_format import (
     room_for,
 )
 from rushlight.core.arguments import integer, sizes
-from rushlight.core.build import build, composite, inner, inner_view
+from rushlight.core.build import build, inner, inner_view
 from rushlight.core.mode import current, mode
 from rushlight.core.tensor import Tensor, from_array, holder, method, writes_of
 from rushlight.core.views import MAKING, check_writable, living_views, views_of, wrote
 from rushlight.kernels import layout as kernels
 from rushlight.kernels.layout import reach
+from rushlight.ops.composites import composite
 from rushlight.ops.linalg.matmul_api import t
 from rushlight.ops.shape import views as s
 from rushlight.ops.shape.flip_roll import swapaxes

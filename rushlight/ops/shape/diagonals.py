@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from rushlight.base.errors import runtime_error
 from rushlight.core.arguments import wrap
-from rushlight.core.build import composite
-from rushlight.core.results import into
 from rushlight.core.tensor import Tensor
+from rushlight.core.views import into
+from rushlight.ops.composites import composite
 from rushlight.ops.shape import views as s
 from rushlight.ops.tensor.casts import clone
 

@@ -9,8 +9,8 @@ import numpy as np
 from rushlight.base.errors import runtime_error
 from rushlight.base.size import Size
 from rushlight.core.arguments import integer, sizes, wrap
-from rushlight.core.build import composite
 from rushlight.core.tensor import Tensor
+from rushlight.ops.composites import composite
 from rushlight.ops.linalg.matmul_api import conjugate_transpose
 from rushlight.ops.shape import views as s
 from rushlight.ops.shape.pad import constant_pad

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from rushlight.base.errors import runtime_error, warn
-from rushlight.core.build import composite
-from rushlight.core.results import into
 from rushlight.core.tensor import Tensor, created, from_array
+from rushlight.core.views import into
+from rushlight.ops.composites import composite
 from rushlight.ops.index.along_dim import index_select
 from rushlight.ops.shape import views as s
 from rushlight.ops.shape.view_functions import several

@@ -9,8 +9,8 @@ import numpy as np
 
 from rushlight.base.errors import runtime_error, type_error
 from rushlight.core.arguments import integers, wrap
-from rushlight.core.build import composite
 from rushlight.core.tensor import Tensor
+from rushlight.ops.composites import composite
 from rushlight.ops.shape import views as s
 from rushlight.ops.shape.view_functions import chunk_lengths, split_lengths
 

@@ -9,9 +9,9 @@ from typing import Any
 
 from rushlight.base.errors import not_implemented_error, runtime_error
 from rushlight.base.memory_format import contiguous_format
-from rushlight.core.build import composite
-from rushlight.core.results import into
 from rushlight.core.tensor import Tensor
+from rushlight.core.views import into
+from rushlight.ops.composites import composite
 from rushlight.ops.linalg.matmul_api import t
 from rushlight.ops.math import complex as c
 from rushlight.ops.shape import view_functions

@@ -12,12 +12,11 @@ from rushlight.base import dtypes
 from rushlight.base.errors import index_error, runtime_error, type_error, value_error
 from rushlight.base.intp import as_intp
 from rushlight.core.arguments import integer, integers, listed, op_errors, sizes, wrap
-from rushlight.core.build import composite
 from rushlight.core.mode import mode
-from rushlight.core.results import into
 from rushlight.core.tensor import Tensor, created, from_array, method
-from rushlight.core.views import detached, first_views, forget_lost, register, released, views_of
+from rushlight.core.views import detached, first_views, forget_lost, into, register, released, views_of
 from rushlight.kernels.shape import keys_of
+from rushlight.ops.composites import composite
 from rushlight.ops.shape import views as s
 from rushlight.ops.tensor.node_names import called
 

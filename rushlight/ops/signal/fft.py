@@ -11,10 +11,10 @@ import numpy as np
 from rushlight.base import dtypes
 from rushlight.base.errors import describe, index_error, runtime_error, type_error
 from rushlight.core.arguments import listed, wrap, wrap_all
-from rushlight.core.build import composite
-from rushlight.core.results import into
 from rushlight.core.tensor import Tensor
+from rushlight.core.views import into
 from rushlight.creation.factories import made
+from rushlight.ops.composites import composite
 from rushlight.ops.shape.pad import constant_pad
 from rushlight.ops.shape.view_functions import roll
 from rushlight.ops.shape.views import to

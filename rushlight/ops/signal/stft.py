@@ -10,9 +10,9 @@ import numpy as np
 from rushlight.base import dtypes
 from rushlight.base.errors import describe, not_implemented_error, runtime_error, warn, warn_once
 from rushlight.core.arguments import holds
-from rushlight.core.build import composite
 from rushlight.core.tensor import Tensor, created, from_array
 from rushlight.core.views import released
+from rushlight.ops.composites import composite
 from rushlight.ops.index.along_dim import index_select
 from rushlight.ops.math.complex import view_as_real
 from rushlight.ops.shape import views as s

@@ -11,9 +11,9 @@ from numpy import ndarray
 
 from rushlight.base import dtypes
 from rushlight.base.errors import overflow, runtime_error
-from rushlight.core.build import composite
 from rushlight.core.tensor import Tensor
 from rushlight.creation.factories import made
+from rushlight.ops.composites import composite
 
 
 def cosines(t: ndarray, a: Iterable[float]) -> ndarray:

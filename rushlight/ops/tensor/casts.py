@@ -12,11 +12,11 @@ from rushlight.base import dtypes
 from rushlight.base.device import placed
 from rushlight.base.errors import NoCuda, describe, explain, runtime_error, suggesting, type_error, warn_once
 from rushlight.base.memory_format import contiguous_format, lies_so, memory_format, order_of, preserve_format
-from rushlight.core.build import composite, unrecorded
-from rushlight.core.results import into
+from rushlight.core.build import unrecorded
 from rushlight.core.tensor import TANGENTS, Tensor, created, from_array, method
-from rushlight.core.views import DISCARDS, assign, check_shape, detached, leave, write, wrote
+from rushlight.core.views import DISCARDS, assign, check_shape, detached, into, leave, write, wrote
 from rushlight.kernels.layout import suggests_last
+from rushlight.ops.composites import composite
 from rushlight.ops.shape import views as s
 
 Format = memory_format | None

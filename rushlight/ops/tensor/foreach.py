@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from rushlight.base.errors import runtime_error
-from rushlight.core.build import MORE
+from rushlight.base.public_function import MORE
 from rushlight.core.tensor import Tensor
 
 ALONE = [

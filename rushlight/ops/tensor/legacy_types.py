@@ -9,8 +9,8 @@ import numpy as np
 
 from rushlight.base import dtypes
 from rushlight.base.errors import not_implemented_error, type_error, value_error, warn_once
+from rushlight.base.public_function import MORE
 from rushlight.base.size import Size
-from rushlight.core.build import MORE
 from rushlight.core.tensor import Tensor, method
 from rushlight.core.views import register
 from rushlight.creation.factories import as_tensor, empty

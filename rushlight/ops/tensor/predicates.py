@@ -10,9 +10,11 @@ import numpy as np
 
 from rushlight.base import dtypes
 from rushlight.base.errors import runtime_error, type_error
-from rushlight.core.build import MORE, checked_method, unrecorded
+from rushlight.base.public_function import MORE
+from rushlight.core.build import unrecorded
 from rushlight.core.tensor import Tensor, created, from_array, method
 from rushlight.core.views import assign, check_shape, wrote
+from rushlight.ops.composites import checked_method
 from rushlight.ops.tensor.storage_classes import between_processes
 
 # In-place methods that torch has as functions, too: rushlight.exp_(x).

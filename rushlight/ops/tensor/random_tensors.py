@@ -13,12 +13,15 @@ from rushlight.base.device import CPU, on_meta
 from rushlight.base.dtypes import dtype as Dtype
 from rushlight.base.errors import runtime_error, suggesting, type_error
 from rushlight.base.memory_format import preserve_format
+from rushlight.base.public_function import MORE
 from rushlight.core.arguments import holds, integer
-from rushlight.core.build import MORE, checked_method, unrecorded
-from rushlight.core.mode import mode, no_grad
+from rushlight.core.build import unrecorded
+from rushlight.core.mode import mode
 from rushlight.core.tensor import Tensor, from_array, holder, noticed
 from rushlight.core.views import write
 from rushlight.creation.factories import empty_like, made, shape_of
+from rushlight.ops.composites import checked_method
+from rushlight.ops.grad_mode import no_grad
 from rushlight.ops.op_errors import mismatch
 from rushlight.ops.shape.views import overwrite
 from rushlight.ops.tensor.casts import copy_

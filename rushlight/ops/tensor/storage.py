@@ -10,8 +10,8 @@ import numpy as np
 from rushlight.base import dtypes
 from rushlight.base.array_memory import owner
 from rushlight.base.errors import invalid_combination, runtime_error
+from rushlight.base.public_function import MORE
 from rushlight.base.size import in_order
-from rushlight.core.build import MORE
 from rushlight.core.mode import mode
 from rushlight.core.tensor import Tensor, from_array, method, noticed
 from rushlight.ops.shape.as_strided import as_strided

@@ -15,7 +15,7 @@ from rushlight.base import dtypes
 from rushlight.base.array_memory import owner, twin
 from rushlight.base.device import CPU
 from rushlight.base.errors import index_error, runtime_error, type_error, value_error
-from rushlight.core.build import MORE
+from rushlight.base.public_function import MORE
 
 # NumPy's sign for the byte order; "=", this machine's order, for all others
 BYTE_ORDERS: dict[str | None, Literal["<", ">", "="]] = {"little": "<", "big": ">"}

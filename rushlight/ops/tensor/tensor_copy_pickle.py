@@ -9,7 +9,7 @@ from numpy import ndarray
 
 from rushlight.base.errors import runtime_error
 from rushlight.base.higher import Higher
-from rushlight.core.clock import Writes
+from rushlight.core.node import Writes
 from rushlight.core.tensor import Tensor, method, new
 
 protocol = Higher("rushlight.ops.tensor.torch_function")  # loaded with the first subclass

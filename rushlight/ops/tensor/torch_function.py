@@ -24,8 +24,8 @@ from rushlight.base.errors import type_error
 from rushlight.base.public_function import private
 from rushlight.base.text import GENERATED, define
 from rushlight.base.tracebacks import PACKAGE
-from rushlight.core.build import offered
 from rushlight.core.tensor import Tensor
+from rushlight.ops.composites import offered
 from rushlight.ops.tensor.tensor_copy_pickle import disabled
 
 # true while gates are off; inside a gated call: the function

@@ -9,9 +9,9 @@ from numpy import ndarray
 
 from rushlight.base.dtypes import float32
 from rushlight.base.errors import value_error
-from rushlight.core.mode import no_grad
 from rushlight.core.tensor import Tensor, from_array
 from rushlight.creation.factories import zeros
+from rushlight.ops.grad_mode import no_grad
 from rushlight.ops.math.elementwise import maximum, minimum
 from rushlight.ops.shape.view_functions import stack
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 
 from rushlight.base.errors import value_error
-from rushlight.core.mode import no_grad
 from rushlight.core.tensor import Tensor
 from rushlight.nn import functional as F
+from rushlight.ops.grad_mode import no_grad
 from rushlight.ops.math.elementwise import maximum, minimum, where
 from rushlight.vision.ops.boxes import box_area
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import rushlight
 from rushlight import fft
-from rushlight.core.build import FUNCTIONS
+from rushlight.ops.composites import FUNCTIONS
 from rushlight.signal import windows
 from tests.support.op_calls import agree
 

@@ -15,8 +15,8 @@ import numpy as np
 import rushlight
 import rushlight.nn.functional
 from rushlight.base import lazy
-from rushlight.core.build import FUNCTIONS
 from rushlight.core.table import TABLE, in_namespace
+from rushlight.ops.composites import FUNCTIONS
 from tests.table.samples.by_hand import (
     ALSO_DERIVED,
     HAND,
