@@ -16,7 +16,7 @@ from rushlight.base.higher import Higher
 from rushlight.core.mode import mode
 from rushlight.core.node import Node, Output, Parts, tick
 from rushlight.core.tensor import Tensor, from_array, writes_of
-from rushlight.core.views import detached, expands, opaque, rebase, wrote
+from rushlight.core.views import detached, expands, rebase, register_opaque, wrote
 from rushlight.core.worlds import sparse_graph
 from rushlight.ops.grad_mode import no_grad
 
@@ -374,7 +374,7 @@ def settled(t: Any, args: tuple, node: FunctionNode, recorded: bool) -> Any:
             )
         return t
     if any(t is a for a in args):
-        return opaque(from_array(t._array), t)
+        return register_opaque(from_array(t._array), t)
     return t
 
 
@@ -404,7 +404,7 @@ def place(out: Tensor, end: Node, node: FunctionNode) -> None:
     """Make `end` (the node, or its `Output`) the node of an output.
 
     An output that forward wrote to gets the node of an in-place write, and so do its base and the base's views. A view
-    returned by forward cannot be written to in the graph (`opaque`).
+    returned by forward cannot be written to in the graph (`register_opaque`).
     """
     if any(out is t for t in node.ctx._dirty):
         alias = from_array(out._array)
@@ -413,7 +413,7 @@ def place(out: Tensor, end: Node, node: FunctionNode) -> None:
         return
     out._node = end
     if out._viewing is not None:
-        opaque(out, out._viewing[1])
+        register_opaque(out, out._viewing[1])
 
 
 def once_differentiable(function: Callable) -> Callable:

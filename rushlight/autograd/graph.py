@@ -14,7 +14,7 @@ from rushlight.core.engine import tensors_in
 from rushlight.core.mode import Inner, innermost, mode
 from rushlight.core.node import Handle, Node, Packed, hooks_of, stamp, unpacked
 from rushlight.core.tensor import TANGENTS, Tensor, from_array, writes_of
-from rushlight.core.views import as_it_is
+from rushlight.core.views import copy_with_node
 from rushlight.ops.grad_mode import Decorator
 
 __all__ = [
@@ -395,7 +395,7 @@ class allow_mutation_on_saved_tensors(Decorator, Inner):
         """A saved value, or a copy of it if it shares the root's memory."""
         if isinstance(item, Tensor):
             with Unwatched():
-                return as_it_is(item) if item._root is root else item
+                return copy_with_node(item) if item._root is root else item
         if isinstance(item, (list, tuple)) and any(isinstance(part, Tensor) for part in item):
             return type(item)([self.copied(part, root) for part in item])
         return item.copy() if isinstance(item, np.ndarray) and np.may_share_memory(item, root._array) else item

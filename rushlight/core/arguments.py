@@ -58,7 +58,7 @@ def wrap_new(dim: Any, ndim: int) -> int:
     return wrap(dim, ndim + 1)
 
 
-def listed(numbers: Any) -> tuple:
+def as_tuple(numbers: Any) -> tuple:
     """A tuple of one number or of several; a 0-d tensor is one number."""
     if numbers.__class__ is int:  # 0.1 us; `isinstance(numbers, Iterable)` takes 0.4
         return (numbers,)
@@ -68,10 +68,10 @@ def listed(numbers: Any) -> tuple:
     return tuple(numbers) if several else (numbers,)
 
 
-def wrap_all(dims: Any, ndim: int) -> tuple[int, ...]:
+def wrap_dims(dims: Any, ndim: int) -> tuple[int, ...]:
     """Several dimensions counted from the front, or one. RuntimeError if one stands twice."""
     n = ndim or 1
-    found = tuple([d if d.__class__ is int and 0 <= d < n else wrap(d, ndim) for d in listed(dims)])
+    found = tuple([d if d.__class__ is int and 0 <= d < n else wrap(d, ndim) for d in as_tuple(dims)])
     if len(found) > 1 and len(set(found)) < len(found):
         twice = next(d for d in found if found.count(d) > 1)
         raise runtime_error(f"dim {twice} appears multiple times in the list of dims", dims=tuple(dims))
@@ -84,32 +84,32 @@ def reduced_dims(dim: Any, ndim: int, empty: tuple | None = None) -> tuple[int, 
         return None
     if dim.__class__ is int and ndim:
         return (dim,) if 0 <= dim < ndim else (wrap(dim, ndim),)
-    if not listed(dim):
+    if not as_tuple(dim):
         return empty
-    dims = wrap_all(dim, ndim)
+    dims = wrap_dims(dim, ndim)
     return dims if ndim else ()
 
 
 def reordered(dims: Any, ndim: int) -> tuple[int, ...]:
     """All dimensions, counted from the front, in another order; else RuntimeError."""
-    dims = listed(dims)
+    dims = as_tuple(dims)
     if len(dims) != ndim:
         raise runtime_error(
             "permute(sparse_coo): number of dimensions in the tensor input does not match the length of the "
             f"desired ordering of dimensions i.e. input.dim() = {ndim} is not equal to len(dims) = {len(dims)}",
             f"name each of the {ndim} dimensions once",
         )
-    return wrap_all(dims, ndim)
+    return wrap_dims(dims, ndim)
 
 
 def integers(numbers: Any, name: str) -> tuple[int, ...]:
     """The argument `name`, one number or several, as Python ints of either sign."""
-    return tuple([integer(n, name) for n in listed(numbers)])
+    return tuple([integer(n, name) for n in as_tuple(numbers)])
 
 
 def sizes(shape: Any) -> tuple[int, ...]:
     """A shape as Python ints."""
-    return tuple([n if n.__class__ is int and n >= -1 else size(n) for n in listed(shape)])
+    return tuple([n if n.__class__ is int and n >= -1 else size(n) for n in as_tuple(shape)])
 
 
 def size(n: Any) -> int:
@@ -129,7 +129,7 @@ ROLES: dict[str, Callable[[Any, int], Any]] = {
     "start_dim": wrap,
     "end_dim": wrap,
     "new_dim": wrap_new,
-    "dims": wrap_all,
+    "dims": wrap_dims,
     "new_order": reordered,
     "shape": lambda shape, ndim: sizes(shape),
 }
@@ -223,7 +223,7 @@ def binding(op: Op) -> dict[str, Any]:
     names = op.inputs + op.settings
     roles = {i: ROLES[name] for i, name in enumerate(names) if name in ROLES and i >= len(op.inputs)}
     given = op.options["order"].split() if "order" in op.options else list(names)
-    allowed = (wrap, wrap_new) if op.options.get("function", True) else (wrap, wrap_new, wrap_all)
+    allowed = (wrap, wrap_new) if op.options.get("function", True) else (wrap, wrap_new, wrap_dims)
     direct = sorted(given) == sorted(names) and "variadic" not in op.options and {*roles.values()} <= {*allowed}
     order = tuple([given.index(name) for name in names]) if direct else ()
     return {
@@ -232,11 +232,11 @@ def binding(op: Op) -> dict[str, Any]:
         "order": order,
         "moved": given != list(names),
         "first": order[0] if direct else 0,
-        "dims": tuple([order[i] for i, role in roles.items() if role is not wrap_all]) if direct else (),
+        "dims": tuple([order[i] for i, role in roles.items() if role is not wrap_dims]) if direct else (),
         "wrapped": tuple([order[i] for i, role in roles.items() if role is wrap and op.inputs[0] == "x"])
         if direct
         else (),
-        "dim_lists": tuple([order[i] for i, role in roles.items() if role is wrap_all]) if direct else (),
+        "dim_lists": tuple([order[i] for i, role in roles.items() if role is wrap_dims]) if direct else (),
     }
 
 
@@ -301,14 +301,14 @@ def fresh_constant(value: Any, dtype: np.dtype) -> Tensor | None:
     return from_array(array)
 
 
-def known(value: Any) -> bool:
+def is_operand(value: Any) -> bool:
     """Whether a value can be an operand."""
     return isinstance(value, (Tensor, Number, ndarray, np.generic))
 
 
 def checked_number(value: Any, name: str) -> Any:
     """The value. TypeError unless it is a number: NumPy would make nan of None."""
-    if not known(value):
+    if not is_operand(value):
         raise type_error(f"{name}(): value must be Number or Tensor, not {type(value).__name__}")
     return value
 
@@ -364,7 +364,7 @@ def promoted(op: Op, operands: Sequence[Any]) -> list[Tensor]:
     if op.result == FLOATING and result.category < dtypes.FLOATING:
         result = dtypes.get_default_dtype()
     return [
-        brought(t, result) if kind != 2 else created(from_array(t._array.astype(result.numpy))) for t, kind in pairs
+        converted(t, result) if kind != 2 else created(from_array(t._array.astype(result.numpy))) for t, kind in pairs
     ]
 
 
@@ -389,7 +389,7 @@ def check_dtypes(function: str, takes: str, *tensors: Tensor) -> None:
             )
 
 
-def brought(t: Tensor, to: dtypes.dtype) -> Tensor:
+def converted(t: Tensor, to: dtypes.dtype) -> Tensor:
     """The tensor in this dtype."""
     own, wanted = t._array.dtype, to.numpy
     if own is wanted:
@@ -409,7 +409,7 @@ def check_numbers(op: Op, operands: Sequence[Any]) -> None:
         raise op_errors().misplaced_number(op, operands, allowed)
 
 
-def holds(condition: Tensor) -> bool:
+def all_true(condition: Tensor) -> bool:
     """Whether all elements are true, for checks of arguments that raise an error if not. A traced program repeats the
     check; a Python `if` on the numbers would break the graph. In vmap: whether they are true in all samples."""
     if condition.is_meta:  # there are no numbers that could be wrong
@@ -420,7 +420,7 @@ def holds(condition: Tensor) -> bool:
     return bool(condition._array.all())
 
 
-def same_dtype(op: Op, tensors: Sequence[Tensor | None]) -> None:
+def check_same_dtype(op: Op, tensors: Sequence[Tensor | None]) -> None:
     """RuntimeError unless all tensors that the op differentiates have one dtype."""
     if len({t._array.dtype for t in tensors if t is not None}) > 1:
         raise op_errors().dtypes_differ(op, tensors)
@@ -429,7 +429,7 @@ def same_dtype(op: Op, tensors: Sequence[Tensor | None]) -> None:
 # -- arguments that are no arrays ------------------------------------------------------------------
 
 
-def otherwise(op: Op, args: Sequence[Any], error: Exception, out: Any = None, *more: Any) -> Any:
+def fallback(op: Op, args: Sequence[Any], error: Exception, out: Any = None, *more: Any) -> Any:
     """For a kernel that failed. A vmap batch among the arguments (and `more`) runs the op; without a batch the error is
     raised in terms of the user's call."""
     if isinstance(error, NoArray):

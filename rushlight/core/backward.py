@@ -12,7 +12,7 @@ import numpy as np
 from rushlight.base import faster
 from rushlight.base.errors import runtime_error, suggesting, value_error, warn_once
 from rushlight.base.higher import Higher
-from rushlight.core.engine import after, before, let_go, reachable, steps
+from rushlight.core.engine import free_saved, reachable, run_hooks, run_prehooks, steps
 from rushlight.core.mode import current, mode
 from rushlight.core.node import Node, Output, stamp
 from rushlight.core.tensor import ADDING, Tensor, created, from_array, method, writes_of
@@ -84,7 +84,7 @@ def add_gradients(
     outputs: tuple[Tensor, ...], grad_tensors: Any, retain_graph: bool | None, create_graph: bool, inputs: Any
 ) -> None:
     """`backward` of a tuple of tensors."""
-    leaves = None if inputs is None else listed(inputs)
+    leaves = None if inputs is None else as_inputs(inputs)
     if leaves == ():
         raise runtime_error("'inputs' argument to backward() cannot be empty.", "leave it out for all leaves")
     if create_graph:
@@ -107,7 +107,7 @@ def accumulate(t: Tensor, node: Node, g: Any, kind: GradientKind) -> None:
     """Add `g` to `t.grad` after the pre-hooks on the tensor's node; then call the hooks that run after the node."""
     hooks = node.hooks
     if hooks is not None and hooks.before:
-        g = before(hooks, node, g, kind)
+        g = run_prehooks(hooks, node, g, kind)
     own = finished(g, t, kind, False)
     with ADDING:
         known = t._grad
@@ -117,7 +117,7 @@ def accumulate(t: Tensor, node: Node, g: Any, kind: GradientKind) -> None:
             add_to(known._array, own._array)
             stamp(writes_of(known), None)
     if hooks is not None:
-        after(hooks, node, g, (), kind)
+        run_hooks(hooks, node, g, (), kind)
 
 
 @suggesting
@@ -151,7 +151,7 @@ def grad(
         settings = retain_graph, create_graph, allow_unused, materialize_grads
         return batched_grad().batched(outputs, inputs, grad_outputs, *settings)
     outs = (outputs,) if isinstance(outputs, Tensor) else tuple(outputs)
-    ins = listed(inputs)
+    ins = as_inputs(inputs)
     if not ins:
         raise runtime_error("`inputs` argument to `grad()` cannot be empty.")
     seeds, kind = seed(outs, grad_outputs, create_graph)
@@ -240,7 +240,7 @@ def first_gradient(t: Tensor, g: Tensor | None, i: int) -> Tensor:
     return g if g._array.dtype == t._array.dtype else g.to(t.dtype)
 
 
-def listed(inputs: Any) -> tuple:
+def as_inputs(inputs: Any) -> tuple:
     """A tuple of inputs, from one tensor or `graph.GradientEdge`, or from a sequence of them."""
     return (inputs,) if isinstance(inputs, Tensor) or hasattr(inputs, "output_nr") else tuple(inputs)
 
@@ -290,7 +290,7 @@ def run(
             if checks:
                 nan_check().check(node, outgoing, checks)
                 if not retain and node.saved:
-                    let_go(node, node.saved)
+                    free_saved(node, node.saved)
             if targets is not None and node in targets:
                 found[node] = g
         while running.callbacks:

@@ -35,12 +35,12 @@ def elementwise(op: Op) -> Callable:
     if is_general(op):
         op.options.setdefault("promote", " ".join(op.inputs) if len(op.inputs) > 1 or op.result == FLOATING else "")
         if op.result in (SAME, FLOATING):
-            op.kernel = staying(op, op.kernel, len(op.inputs) - 1)
+            op.kernel = in_input_dtype(op, op.kernel, len(op.inputs) - 1)
         return families.general(op)
     return families.unary(op) if len(op.inputs) == 1 else families.binary(op)
 
 
-def staying(op: Op, kernel: Callable, last: int) -> Callable:
+def in_input_dtype(op: Op, kernel: Callable, last: int) -> Callable:
     """The kernel with its result in the inputs' dtype: a bound of 1.0 does not make integers floating-point, nor
     bfloat16 single precision. (The last input's: of `where`, the first is a condition.)"""
 
@@ -57,7 +57,7 @@ def staying(op: Op, kernel: Callable, last: int) -> Callable:
     return lambda *args: stay(*args) if args[0].size < least[args[last].dtype] else faster(op, "", stay, *args)
 
 
-def placing(op: Op) -> Callable:
+def write_at_places(op: Op) -> Callable:
     """The function of an op that writes at some places of x: into a copy, or, where `out` is x, into x itself. To copy
     10 million numbers takes 50 ms, to write four of them 10 us."""
     copying, own = op.family(op), families.general(op, op.options["onto"])
@@ -65,7 +65,7 @@ def placing(op: Op) -> Callable:
     def call(*args: Any, out: Tensor | None = None, **kwargs: Any) -> Tensor:
         if out is None:
             return copying(*args, **kwargs)
-        if out is not args[0] or not alone(out, args[1:]):
+        if out is not args[0] or not may_write_into(out, args[1:]):
             return into(out, copying(*args, **kwargs))
         own(*args, **kwargs)
         wrote(out)
@@ -75,7 +75,7 @@ def placing(op: Op) -> Callable:
     return call
 
 
-def alone(x: Tensor, args: tuple) -> bool:
+def may_write_into(x: Tensor, args: tuple) -> bool:
     """Whether a kernel may write into x's array, which no argument shares: in C order, and nothing is recorded."""
     a, m, root = x._array, mode(), x._root
     if m.watch is not None or a.__class__ is not np.ndarray or not a.flags.carray:
@@ -124,7 +124,7 @@ def build(namespace: dict[str, Any]) -> None:
                 one.kernel = in_single(name, one.kernel, len(one.inputs) - 1)
         if has_own_way(one):
             one.kernel = ARRAYS[name] = dispatching(one, one.kernel)
-        one.call = placing(one) if "onto" in one.options else one.family(one)
+        one.call = write_at_places(one) if "onto" in one.options else one.family(one)
         introduce(one.call, one)
         (TABLE.own if "own" in one.options else TABLE)[name] = one
         namespace[name] = one.call

@@ -22,14 +22,14 @@ from rushlight.base.specialise import specialise, specialised
 from rushlight.core.arguments import (
     binder,
     binding,
+    check_same_dtype,
     check_taken,
     constant,
+    fallback,
     left_out,
     number_of,
     op_errors,
-    otherwise,
     promoted,
-    same_dtype,
 )
 from rushlight.core.mode import mode
 from rushlight.core.node import Output, Writes, outside, remember, share_writes, tick, user
@@ -181,7 +181,7 @@ def call(op: Any, kernel: Callable, args: Any, kwargs: dict, out: Any) -> Any:
     try:
         result = kernel(*[array[name] if name in op.inputs else value[name] for name in op.arguments])
     except Exception as error:
-        return otherwise(op, values, error, out)
+        return fallback(op, values, error, out)
     if op.itself and result is array[op.single[0]]:  # contiguous() of a contiguous tensor is the tensor
         return value[op.single[0]]
 
@@ -199,7 +199,7 @@ def call(op: Any, kernel: Callable, args: Any, kwargs: dict, out: Any) -> Any:
         edges = None
 
     if op.several:
-        tensor = finish(op, values, edges, result, op.result_types)
+        tensor = several_tensors(op, values, edges, result, op.result_types)
     else:
         if result.__class__ is not ndarray:  # NumPy makes scalars of 0-d results
             result = asarray(result)
@@ -326,7 +326,7 @@ def check_strict(op: Op, given: Sequence[Any]) -> None:
     """RuntimeError unless the tensors beside numbers have one dtype, of an op that asks for it."""
     if op.options.get("strict"):
         tensors = [v for v in given if isinstance(v, Tensor)]
-        same_dtype(op, tensors)
+        check_same_dtype(op, tensors)
         check_taken(op, *tensors)
 
 
@@ -353,11 +353,11 @@ def check_one_dtype(op: Op, arrays: Sequence[Any], tensors: Sequence[Tensor | No
             if first is None:
                 first = a.dtype
             elif a.dtype is not first:
-                same_dtype(op, tensors)
+                check_same_dtype(op, tensors)
                 return
 
 
-def finish(op: Op, args: tuple, edges: tuple | None, r: Any, result: Callable) -> Any:
+def several_tensors(op: Op, args: tuple, edges: tuple | None, r: Any, result: Callable) -> Any:
     """Tensors from a kernel's results. All differentiable outputs share a node; an `Output` has the number of each."""
     outs = [from_array(one if one.__class__ is ndarray else asarray(one)) for one in r]
     if edges is not None:
@@ -370,7 +370,7 @@ def finish(op: Op, args: tuple, edges: tuple | None, r: Any, result: Callable) -
             node.saved = (*op.save(args, edges, arrays), facts)
             for i in smooth:
                 outs[i]._node = Output(node, i, tick(), arrays[i].shape)
-            for i in op.keeps.keys() - smooth:  # indices: the node shares their write logs
+            for i in op.saved_outputs.keys() - smooth:  # indices: the node shares their write logs
                 outs[i]._writes = Writes()
                 share_writes(node, i, outs[i]._writes)
     made = result(outs)

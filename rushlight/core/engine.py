@@ -35,7 +35,7 @@ def reachable(roots: Iterable[Node], since: int = -1) -> list[Node]:
     return todo
 
 
-def told_at_once(order: list[Node]) -> list[Node]:
+def hooked_leaves_early(order: list[Node]) -> list[Node]:
     """The same order, but a leaf with hooks comes right after the last node that adds to its gradient. An optimizer
     that steps in a hook frees each gradient before the next is computed."""
     leaves = set()
@@ -82,14 +82,14 @@ def steps(
             g = arriving(g, node)
         hooks = node.hooks
         if hooks is not None:
-            g = arrived(hooks, node, g, kind, walk)
+            g = run_tensor_hooks(hooks, node, g, kind, walk)
         if targets is not None and node in targets and not wanted_below(node, wanted):
             yield node, g, ()
             continue
         come = g  # after the hooks on the tensor, before the hooks on the node
         saved = node.saved
         if hooks is not None and hooks.before:
-            g = before(hooks, node, g, kind)
+            g = run_prehooks(hooks, node, g, kind)
         if saved is None:
             raise graph_errors().second_time(node)
         if saved and clock.last_write > node.seq:
@@ -103,9 +103,9 @@ def steps(
             if saved[first] is not None:  # an array, for most; a call takes 0.15 us
                 node.saved = None
             else:
-                let_go(node, saved)
+                free_saved(node, saved)
         if hooks is not None:
-            outgoing = after(hooks, node, g, outgoing, kind)
+            outgoing = run_hooks(hooks, node, g, outgoing, kind)
         yield node, come, outgoing
         for edge, ge in zip(node.edges, outgoing):
             if ge is None or edge is None:
@@ -133,13 +133,13 @@ def run_node(node: Node, grads: tuple) -> Any:
     return outgoing[0] if len(outgoing) == 1 else tuple(outgoing)
 
 
-def let_go(node: Node, saved: tuple) -> None:
+def free_saved(node: Node, saved: tuple) -> None:
     """Free what the node has saved. One that saved no array but facts alone (a shape, a dimension) can run again, so
     that two results may share views and sums."""
     if node.op is None:
         node.saved = None
     else:
-        for i in node.op.lets_go:
+        for i in node.op.freed:
             if saved[i] is not None:
                 node.saved = None
                 return
@@ -166,10 +166,10 @@ def walk_from(seeds: Iterable[Node], targets: set[Node] | None) -> Walk:
     """The walk from the seeds: to all leaves, or to the targets. No node older than all targets leads to one."""
     order = reachable(seeds, -1 if not targets else min([node.seq for node in targets]))
     wanted = None if targets is None else leading_to(targets, order)
-    return Walk(told_at_once(order), wanted)
+    return Walk(hooked_leaves_early(order), wanted)
 
 
-def arrived(hooks: Hooks, node: Node, g: Any, kind: GradientKind, walk: Walk) -> Any:
+def run_tensor_hooks(hooks: Hooks, node: Node, g: Any, kind: GradientKind, walk: Walk) -> Any:
     """The gradient of the node's output after the hooks on the tensor. `retain_grad` keeps this gradient."""
     if hooks.unpack is not None:
         hooks.unpack(node)
@@ -184,14 +184,14 @@ def arrived(hooks: Hooks, node: Node, g: Any, kind: GradientKind, walk: Walk) ->
         if hasattr(hook, "gathers"):  # a hook of several tensors (graph.py): it changes no gradient
             hook.gathers(node, t, walk)
         else:
-            t = replaced(t, hook(t), node)
+            t = checked_gradient(t, hook(t), node)
     if hooks.retained is not None and (keeper := hooks.retained()) is not None:
         own = kind.retained(t)
         keeper._grad = own if keeper._grad is None else keeper._grad + own
     return kind.from_tensor(t, copy=node.leaf)
 
 
-def before(hooks: Hooks, node: Node, g: Any, kind: GradientKind) -> Any:
+def run_prehooks(hooks: Hooks, node: Node, g: Any, kind: GradientKind) -> Any:
     """The gradient of the node's output after the hooks on the node; of several outputs, they see one each, or None."""
     several = isinstance(g, dict)
     given = g if several else {0: g}
@@ -209,16 +209,16 @@ def before(hooks: Hooks, node: Node, g: Any, kind: GradientKind) -> Any:
                 f"{len(parts)})",
                 made_at=node.made_at,
             )
-        parts = tuple([part if old is None else replaced(old, part, node) for old, part in zip(parts, new)])
+        parts = tuple([part if old is None else checked_gradient(old, part, node) for old, part in zip(parts, new)])
     if several:
         return Parts({i: kind.from_tensor(t) for i, t in enumerate(parts) if t is not None})
     return kind.from_tensor(parts[0], copy=node.leaf)
 
 
-def after(hooks: Hooks, node: Node, g: Any, outgoing: Any, kind: GradientKind) -> Any:
+def run_hooks(hooks: Hooks, node: Node, g: Any, outgoing: Any, kind: GradientKind) -> Any:
     """The gradients of the node's inputs after the hooks on them; on a leaf, the hooks told that `.grad` is there."""
     if node.leaf:
-        accumulated(hooks, node)
+        run_accumulate_hooks(hooks, node)
     for hook in tuple(hooks.after.values()):
         inside = tuple(None if x is None else kind.as_tensor(x) for x in outgoing)
         answer = hook(inside, (kind.as_tensor(g),) if not isinstance(g, dict) else tuple(g.values()))
@@ -235,7 +235,7 @@ def after(hooks: Hooks, node: Node, g: Any, outgoing: Any, kind: GradientKind) -
     return outgoing
 
 
-def accumulated(hooks: Hooks, leaf_node: Any) -> None:
+def run_accumulate_hooks(hooks: Hooks, leaf_node: Any) -> None:
     """Call the hooks of a leaf whose `.grad` has the gradient."""
     leaf = leaf_node.tensor()
     if leaf is None:
@@ -245,7 +245,7 @@ def accumulated(hooks: Hooks, leaf_node: Any) -> None:
             raise runtime_error("post accumulate grad hooks should return None.", "let it write to t.grad")
 
 
-def replaced(old: Tensor, new: Any, node: Node) -> Tensor:
+def checked_gradient(old: Tensor, new: Any, node: Node) -> Tensor:
     """What a hook returned in place of a gradient, checked."""
     if new is None:
         return old
@@ -265,7 +265,7 @@ def check_unwritten(node: Node) -> None:
     """RuntimeError if something that the node has saved was written to after the node was made."""
     noted = getattr(node, "_writes", ())
     for name, writes in noted if noted.__class__ is list else (("out", noted),) if noted else ():
-        if writes.stamp > node.seq and keeps(node, name):
+        if writes.stamp > node.seq and has_saved(node, name):
             raise graph_errors().overwritten(node, writes, "its output", node.shape)
     for saved in tensors_in(node.saved or ()):
         writes = saved._root._writes
@@ -273,7 +273,7 @@ def check_unwritten(node: Node) -> None:
             raise graph_errors().overwritten(node, writes, "an input", saved._array.shape)
 
 
-def keeps(node: Node, name: str) -> bool:
+def has_saved(node: Node, name: str) -> bool:
     """Whether the node has saved its output of this name: if a rule that will run names it."""
     op, saved = node.op, node.saved
     if op is None or not saved or name not in op.saves:

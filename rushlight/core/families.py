@@ -20,15 +20,15 @@ from rushlight.base.faster import LeastByDtype, faster, least
 from rushlight.base.size import in_order
 from rushlight.core.arguments import (
     check_numbers,
+    check_same_dtype,
     constant,
-    known,
+    fallback,
+    is_operand,
     named,
     numpy_spellings,
     op_errors,
-    otherwise,
     promoted,
     reduced_dims,
-    same_dtype,
 )
 from rushlight.core.engine import saved_by_name
 from rushlight.core.mode import mode
@@ -52,7 +52,7 @@ def node_class(op: Op, **how: Any) -> type[Node]:
         {
             "__slots__": (),
             "op": op,
-            "first": op.lets_go[0] if op.lets_go else None,
+            "first": op.freed[0] if op.freed else None,
             **several,
             **saved_by_name(op),
             "__module__": "rushlight.autograd",
@@ -75,9 +75,9 @@ def vjp(op: Op, kind: GradientKind, how: dict[str, Any]) -> Callable:
     return first
 
 
-def needs(op: Op, saved: str) -> tuple[bool, ...]:
+def rules_that_name(op: Op, saved: str) -> tuple[bool, ...]:
     """For each input, whether its rule needs what is saved under this name."""
-    return tuple([saved in names for names in op.asks])
+    return tuple([saved in names for names in op.rule_arguments])
 
 
 def unary(op: Op) -> Callable:
@@ -104,7 +104,7 @@ def unary(op: Op) -> Callable:
             op_errors().check_tensors(op, (input,))
             if a.dtype in rerouted:
                 return call(promoted(op, (input,))[0], out=out)
-            return otherwise(op, (input,), error, out)
+            return fallback(op, (input,), error, out)
         if r.__class__ is not ndarray:  # NumPy makes scalars of 0-d results
             r = asarray(r)
         if rerouted and a.dtype in rerouted:
@@ -141,7 +141,7 @@ def operands(op: Op, input: Any, other: Any, as_operator: bool) -> list[Tensor]:
         )
     if op.options.get("strict"):
         op_errors().check_tensors(op, (input, other))
-        same_dtype(op, (input, other))
+        check_same_dtype(op, (input, other))
     return promoted(op, (input, other))
 
 
@@ -168,7 +168,7 @@ def long_way(op: Op, as_operator: bool, call: Callable) -> Callable:
             k = None if d in rerouted else constant(input, d)
             if k is not None:
                 return call(k, other, out=out)
-        if as_operator and not (known(input) and known(other)):
+        if as_operator and not (is_operand(input) and is_operand(other)):
             return NotImplemented
         try:
             half = beside_number(input, other) if single else None
@@ -193,9 +193,9 @@ def binary(op: Op, as_operator: bool = False) -> Callable:
     smallest = least.smallest
     takes_numbers = as_operator or "y" in op.options.get("numbers", "y")
     by_elements = op.elementwise
-    x_for_x, x_for_y = needs(op, "x")
-    y_for_x, y_for_y = needs(op, "y")
-    out_for_x, out_for_y = needs(op, "out")
+    x_for_x, x_for_y = rules_that_name(op, "x")
+    y_for_x, y_for_y = rules_that_name(op, "y")
+    out_for_x, out_for_y = rules_that_name(op, "out")
     has_x = op.rules["x"] is not None
     has_y = op.rules["y"] is not None
     saves_out = out_for_x or out_for_y
@@ -226,7 +226,7 @@ def binary(op: Op, as_operator: bool = False) -> Callable:
             else:
                 r = faster(op, "", kernel, a, b)
         except Exception as error:
-            return otherwise(op, (input, other), error, out)
+            return fallback(op, (input, other), error, out)
         if r.__class__ is not ndarray:
             r = asarray(r)
         elif by_elements and not a.flags.c_contiguous:  # products lie in C order, however their operands do
@@ -272,7 +272,7 @@ def kept_shape(shape: tuple, dims: tuple) -> tuple:
     return tuple([1 if i in dims else n for i, n in enumerate(shape)])
 
 
-def facts(saves: tuple, x: Tensor, r: ndarray, shape: tuple, axes: tuple | None, kept: tuple) -> tuple:
+def saved_facts(saves: tuple, x: Tensor, r: ndarray, shape: tuple, axes: tuple | None, kept: tuple) -> tuple:
     """What a reduction's rules ask for, and the kept shape."""
     if saves == MEANS:  # 0.5 us, against 1.5
         return shape, float(x._array.size // max(r.size, 1)), kept
@@ -316,7 +316,7 @@ def reduction(op: Op) -> Callable:
                 input = input.to(dtype)
             a = input._array
         except (AttributeError, NoArray) as error:
-            return otherwise(op, (input, dim), error, out, keepdim)
+            return fallback(op, (input, dim), error, out, keepdim)
         if rerouted and a.dtype in rerouted and (floating or a.size):
             check_settings(op, (input, dim))
             (input,) = promoted(op, (input,))
@@ -325,7 +325,7 @@ def reduction(op: Op) -> Callable:
             axes = None if dim is None else reduced_dims(dim, a.ndim, empty)
             r = kernel(a, axes, keepdim) if a.size < from_elements else faster(op, "", kernel, a, axes, keepdim)
         except Exception as error:
-            t = otherwise(op, (input, dim), error, out, keepdim)
+            t = fallback(op, (input, dim), error, out, keepdim)
             return t if dtype is None else t.to(dtype)
         if r.__class__ is not ndarray:
             r = asarray(r)
@@ -340,7 +340,7 @@ def reduction(op: Op) -> Callable:
             n = t._node = new(op.node_class)
             shape = a.shape
             kept = POINTS[len(shape)] if axes is None else kept_shape(shape, axes)
-            n.saved = (shape, kept) if only_shape else facts(saves, input, r, shape, axes, kept)
+            n.saved = (shape, kept) if only_shape else saved_facts(saves, input, r, shape, axes, kept)
             n.edges, n.seq, n.shape = (input._node,), tick(), r.shape
             f = frame(1)
             c = n.code = f.f_code

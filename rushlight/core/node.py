@@ -240,7 +240,7 @@ class Output(Node):
 
 def share_writes(node: Node, number: int, writes: Any) -> None:
     """Give a node the write log of its output `number`, if the node has saved that output."""
-    name = node.op and node.op.keeps.get(number)
+    name = node.op and node.op.saved_outputs.get(number)
     if name:
         node._writes = [*getattr(node, "_writes", ()), (name, writes)]
 
@@ -361,11 +361,11 @@ class Hooks:
         # A hook registered inside a transform runs in that transform's backward only. `Gathering` checks this itself.
         derivative = mode().derivative
         unbound = derivative is None or hasattr(hook, "gathers")
-        hooks[self.count] = hook if unbound else partial(within, derivative, hook)
+        hooks[self.count] = hook if unbound else partial(in_own_derivative, derivative, hook)
         return Handle(hooks, self.count)
 
 
-def within(derivative: Any, hook: Callable, *args: Any) -> Any:
+def in_own_derivative(derivative: Any, hook: Callable, *args: Any) -> Any:
     """The hook's result in the backward of `derivative`, inside which it was registered; None in any other backward."""
     return hook(*args) if mode().derivative is derivative else None
 

@@ -58,8 +58,8 @@ class Op:
 
     __slots__ = (
         "name", "forward", "rules", "family", "result", "doc", "options", "inputs", "settings", "defaults",
-        "asks", "saves", "saves_out", "keeps", "lets_go", "kernel", "node_class", "make_node", "save", "call",
-        "rule_call", "method", "elementwise", "takes", "refused", "rerouted",
+        "rule_arguments", "saves", "saves_out", "saved_outputs", "freed", "kernel", "node_class", "make_node", "save",
+        "call", "rule_call", "method", "elementwise", "takes", "refused", "rerouted",
     )  # fmt: skip
 
     def __init__(self, forward: Callable, family: Callable, result: str, doc: str, options: dict, rules: dict):
@@ -75,17 +75,17 @@ class Op:
         self.rules = {name: rules.pop(name, None) for name in self.inputs}
         if rules:
             raise TypeError(f"rules for {', '.join(rules)}, but the inputs are {', '.join(self.inputs)}")
-        self.asks = tuple([() if rule is None else parameters(rule)[1:] for rule in self.rules.values()])
-        self.saves = tuple(dict.fromkeys(chain(*self.asks)))
+        self.rule_arguments = tuple([() if rule is None else parameters(rule)[1:] for rule in self.rules.values()])
+        self.saves = tuple(dict.fromkeys(chain(*self.rule_arguments)))
         self.saves_out = "out" in self.saves
-        self.keeps = {
+        self.saved_outputs = {
             i: name
             for i, name in enumerate(options.get("outputs", "").split())
             if name in self.saves and name != options.get("apart")
         }
         arrays = {*self.inputs, "out", *options.get("outputs", "").split()} - {options.get("stays")}
         # places of the saved arrays, which are freed after backward; shapes and settings stay
-        self.lets_go = tuple([i for i, name in enumerate(self.saves) if name in arrays])
+        self.freed = tuple([i for i, name in enumerate(self.saves) if name in arrays])
         self.kernel: Callable
         self.call: Callable  # what users call
         self.rule_call: Callable  # what rules call: parameters in the entry's order, numbers in every place

@@ -62,7 +62,7 @@ class Tensor(Methods):
     # weak references to the views of this tensor; the slot stays empty until the first view
     _views: list
     _dense = True  # whether it has an array: False for sparse and masked tensors
-    _asks: bool  # whether the class is a user's, which may have its own `__torch_function__`
+    _overrides: bool  # whether the class is a user's, which may have its own `__torch_function__`
 
     def __init__(self, *args: Any, **keywords: Any):
         if hasattr(self, "_node"):

@@ -69,7 +69,7 @@ def first_views(root: Tensor) -> list:
             return root._views
 
 
-def released(view: Tensor) -> Tensor:
+def unregistered(view: Tensor) -> Tensor:
     """`view`, no longer registered as a view. For results whose base no other tensor uses: an op reshaped its
     result."""
     view._viewing = None
@@ -85,7 +85,7 @@ def detached(x: Tensor) -> Tensor:
     return t
 
 
-def leave(x: Tensor) -> None:
+def leave_graph(x: Tensor) -> None:
     """Take a tensor that is no view out of the graph. Views of the tensor stay in the graph until the next write."""
     # the samples of a batched tensor leave the graph, too
     x._array, x._node = detached(x)._array, None
@@ -100,7 +100,7 @@ def take_out(views: list) -> None:
             view._node = None
 
 
-def opaque(view: Tensor, parent: Tensor) -> Tensor:
+def register_opaque(view: Tensor, parent: Tensor) -> Tensor:
     """Mark `view` as a view of `parent` that a user's Function returned.
 
     Only the Function's backward knows how the view depends on the base. So a recorded write into the view is an error
@@ -344,11 +344,11 @@ def keep_old(x: Tensor, r: Tensor) -> None:
     """If r's node saved x, it saves a copy: the write changes x, and x will own that node."""
     node = r._node
     if node is not None and node.saved and any(s is x for s in node.saved):
-        old = as_it_is(x)
+        old = copy_with_node(x)
         node.saved = tuple(old if s is x else s for s in node.saved)
 
 
-def as_it_is(x: Tensor) -> Tensor:
+def copy_with_node(x: Tensor) -> Tensor:
     """A copy of x with the same node, for rules that need x as it was before a write."""
     token = current.set(mode().but(grad=False))
     try:
@@ -363,23 +363,23 @@ def rebase(x: Tensor, r: Tensor) -> None:
     """Give x the node of the written value r; if x is a view, give the base and all its views new nodes."""
     root = x._root
     if root is x:
-        renewed(x, r._node)
+        set_node(x, r._node)
     else:
         node = CopySlices()
         node.edges, node.saved, node.seq, node.shape = (root._node, r._node), (), tick(), root._array.shape
         node.where, node.region = (root._writes.where if root._writes else None), Region(x)
         node.strides, node.in_order = root.stride(), root._array.flags.c_contiguous
-        renewed(root, node)
+        set_node(root, node)
     token = current.set(mode().but(grad=True, watch=None))
     try:
         for view in living_views(root):
             _, parent, replay, settings, _ = view._viewing  # type: ignore[misc]
-            renewed(view, replay(parent, *settings)._node)
+            set_node(view, replay(parent, *settings)._node)
     finally:
         current.reset(token)
 
 
-def renewed(x: Tensor, node: Node | None) -> None:
+def set_node(x: Tensor, node: Node | None) -> None:
     """Give x another node. `retain_grad` moves to the new node; hooks stay on the old node, as in torch."""
     old, x._node = x._node, node
     if (
@@ -418,7 +418,7 @@ def into(out: Any, result: Any, *apart: Tensor) -> Any:
     """
     if isinstance(result, tuple):
         for o, r in zip(out, result):
-            same_dtype(o, r)
+            check_out_dtype(o, r)
         return type(result)([into(o, r, *apart) for o, r in zip(out, result)])
     check_out(out)
     if result._node is not None or (out._node is not None and mode().grad):
@@ -466,7 +466,7 @@ def check_out(out: Any) -> None:
         raise type_error(f"argument 'out' must be Tensor, not {type(out).__name__}", got=describe(out))
 
 
-def same_dtype(out: Tensor, result: Tensor) -> None:
+def check_out_dtype(out: Tensor, result: Tensor) -> None:
     """RuntimeError for results of which torch converts none: values and indices, the parts of a decomposition."""
     check_out(out)
     if out.dtype is not result.dtype:

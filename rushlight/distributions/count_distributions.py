@@ -6,7 +6,7 @@ from typing import Any
 
 import rushlight
 from rushlight.base.errors import not_implemented_error, value_error
-from rushlight.core.arguments import holds
+from rushlight.core.arguments import all_true
 from rushlight.core.tensor import Tensor
 from rushlight.distributions import constraints
 from rushlight.distributions.constraints import dependent_property, nonnegative, nonnegative_integer, real
@@ -55,7 +55,7 @@ class Geometric(OfOutcomes):
     def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None):
         self._given_as(probs, logits)
         super().__init__(self._given.shape, (), validate_args)
-        if self._validate_args and probs is not None and not holds(self.probs > 0):
+        if self._validate_args and probs is not None and not all_true(self.probs > 0):
             raise value_error(
                 f"Expected parameter probs (Tensor of shape {tuple(self.probs.shape)}) of distribution {self!r} "
                 f"to be positive but found invalid values:\n{self.probs}"
@@ -127,14 +127,14 @@ class Binomial(OfTrials):
         return k * logits - rushlight.lgamma(k + 1) - rushlight.lgamma(n - k + 1) - normalizer
 
     def entropy(self) -> Tensor:
-        if not holds(self.total_count == self.total_count.max()):
+        if not all_true(self.total_count == self.total_count.max()):
             raise not_implemented_error("Inhomogeneous total count not supported by `entropy`.")
         log_prob = self.log_prob(self.enumerate_support(False))
         return -(rushlight.exp(log_prob) * log_prob).sum(0)
 
     def enumerate_support(self, expand: bool = True) -> Tensor:
         n = int(self.total_count.max())
-        if not holds(self.total_count.min() == n):
+        if not all_true(self.total_count.min() == n):
             raise not_implemented_error("Inhomogeneous total count not supported by `enumerate_support`.")
         return self._enumerated(rushlight.arange(1 + n, dtype=self._given.dtype), expand)
 

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import rushlight
 from rushlight.base.errors import not_implemented_error, value_error
 from rushlight.base.size import Size
-from rushlight.core.arguments import holds
+from rushlight.core.arguments import all_true
 from rushlight.core.tensor import Tensor
 from rushlight.distributions.constraints import (
     Constraint,
@@ -54,7 +54,7 @@ class Distribution:
 
     def _check_argument(self, name: str, constraint: Constraint) -> None:
         value = getattr(self, name)
-        if not holds(constraint.check(value)):
+        if not all_true(constraint.check(value)):
             raise value_error(
                 f"Expected parameter {name} ({type(value).__name__} of shape {tuple(value.shape)}) of "
                 f"distribution {self!r} to satisfy the constraint {constraint!r}, but found invalid "
@@ -198,7 +198,7 @@ class Distribution:
         support = self.support
         if is_dependent(support):
             return
-        if not holds(support.check(value)):
+        if not all_true(support.check(value)):
             raise value_error(
                 f"Expected value argument ({type(value).__name__} of shape {tuple(value.shape)}) to be within the "
                 f"support ({support!r}) of the distribution {self!r}, but found invalid values:\n{value}"

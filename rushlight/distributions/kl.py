@@ -8,7 +8,7 @@ from typing import Any
 
 import rushlight
 from rushlight.base.errors import not_implemented_error, value_error
-from rushlight.core.arguments import holds
+from rushlight.core.arguments import all_true
 from rushlight.core.tensor import Tensor
 from rushlight.distributions.continuous import Exponential, Laplace, Normal, Uniform
 from rushlight.distributions.count_distributions import Binomial, Geometric, Poisson
@@ -157,7 +157,7 @@ def geometrics(p: Geometric, q: Geometric) -> Tensor:
 @register_kl(Binomial, Binomial)
 def binomials(p: Binomial, q: Binomial) -> Tensor:
     """For equal counts of trials; inf if p has more."""
-    if not holds(p.total_count >= q.total_count):
+    if not all_true(p.total_count >= q.total_count):
         raise not_implemented_error("KL between Binomials where q.total_count > p.total_count is not implemented")
     each = p.probs * (p.logits - q.logits) + (-p.probs).log1p() - (-q.probs).log1p()
     return rushlight.where(p.total_count > q.total_count, math.inf, p.total_count * each)

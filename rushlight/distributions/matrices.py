@@ -8,7 +8,7 @@ from typing import Any
 
 import rushlight
 from rushlight.base.errors import value_error
-from rushlight.core.arguments import holds
+from rushlight.core.arguments import all_true
 from rushlight.core.tensor import Tensor
 from rushlight.distributions import constraints
 from rushlight.distributions.distribution import Distribution, ExponentialFamily, computed, eps_of, normal
@@ -241,7 +241,7 @@ class Wishart(OfMatrix, ExponentialFamily):
         )
         df = rushlight.as_tensor(df, dtype=m.dtype)
         batch, n = rushlight.broadcast_shapes(df.shape, m.shape[:-2]), m.shape[-1]
-        if not holds(df > n - 1):
+        if not all_true(df > n - 1):
             raise value_error(f"Value of df={df} expected to be greater than ndim - 1 = {n - 1}.")
         self.df = df.expand(batch)
         self.__dict__[name] = m.expand(*batch, n, n)

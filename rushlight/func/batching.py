@@ -25,7 +25,7 @@ from rushlight.base.memory_format import room_like
 from rushlight.base.placeholder import Placeholder, Touched
 from rushlight.core.arguments import reduced_dims
 from rushlight.core.call import result_type
-from rushlight.core.families import facts, kept_shape, reduction, view
+from rushlight.core.families import kept_shape, reduction, saved_facts, view
 from rushlight.core.mode import Mode, current, mode
 from rushlight.core.node import Output, outside, tick
 from rushlight.core.table import Op
@@ -435,7 +435,7 @@ def reduced(op: Op, args: tuple, out: Any) -> tuple:
     x, axes = args[0], args[1]
     shape = x._array.shape
     kept = kept_shape(shape, tuple(range(len(shape))) if axes is None else axes)
-    return facts(op.saves, x, out, shape, axes, kept)
+    return saved_facts(op.saves, x, out, shape, axes, kept)
 
 
 WARNED: set[str] = set()

@@ -17,7 +17,7 @@ from rushlight.core import families
 from rushlight.core.mode import Inner, current, innermost, mode, within
 from rushlight.core.node import hooks_of
 from rushlight.core.tensor import TANGENTS, Tensor, from_array, writes_of
-from rushlight.core.views import Region, as_it_is, detached, living_views, register, released
+from rushlight.core.views import Region, copy_with_node, detached, living_views, register, unregistered
 from rushlight.func.batching import Batch, recorded, spread_as, wrap
 from rushlight.func.jvp_rules import derivative, differentiated, fitted, lying_as, zeros
 from rushlight.ops.grad_mode import Decorator
@@ -267,7 +267,7 @@ def written(x: Tensor, root: Tensor, t: Tensor | None, known: Tensor | None) -> 
 
 def copied(x: Tensor) -> Tensor:
     """A copy of x with the same node (also of a batched tensor's values), and with copies of x's tangents."""
-    made = as_it_is(x)
+    made = copy_with_node(x)
     if TANGENTS in x.__dict__:
         made.__dict__[TANGENTS] = Tangents().of({k: copied(t) for k, t in x.__dict__[TANGENTS].items()})
     if isinstance(x._array, Batch):
@@ -453,7 +453,7 @@ def dual(level: Level, x: Tensor, tangent: Tensor) -> Tensor:
     """The dual number, not registered as a view of x: a write to it does not change the node of x."""
     made = without(x, x.__dict__.get(TANGENTS) or {})
     if x._node is not None:
-        made = released(x.view_as(x))
+        made = unregistered(x.view_as(x))
         made._writes = writes_of(x)
     made._viewing = None
     if not level.blind():

@@ -193,7 +193,7 @@ def node_like(op: Any, args: tuple, outs: list, edges: tuple) -> Any:
     if op.family is families.reduction:
         shape, axes = args[0]._array.shape, args[1]
         kept = families.kept_shape(shape, tuple(range(len(shape))) if axes is None else axes)
-        node.saved = families.facts(op.saves, args[0], arrays[0], shape, axes, kept)
+        node.saved = families.saved_facts(op.saves, args[0], arrays[0], shape, axes, kept)
     else:
         node.saved = op.save(args, edges, arrays)
     if several(op):

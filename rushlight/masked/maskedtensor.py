@@ -293,7 +293,7 @@ def transposed(x: Tensor) -> Tensor:
 
 def held(data: Tensor, mask: Tensor) -> MaskedTensor:
     """A masked tensor of these parts, outside the graph."""
-    if not MaskedTensor._asks:  # with the first masked tensor, functions look for such arguments
+    if not MaskedTensor._overrides:  # with the first masked tensor, functions look for such arguments
         insert_gated_class(MaskedTensor)
     made = new(MaskedTensor)
     made._node, made._grad, made._viewing, made._writes = None, None, None, None

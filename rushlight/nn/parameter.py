@@ -50,7 +50,7 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
     def __new__(cls, data: Any = None, requires_grad: bool = True) -> Self:
         if (
             cls is Parameter
-            and (getattr(data, "_asks", False) or not getattr(data, "_dense", True))
+            and (getattr(data, "_overrides", False) or not getattr(data, "_dense", True))
             and not issubclass(type(data), Parameter)
         ):
             return in_its_class(data, requires_grad)

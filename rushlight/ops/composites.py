@@ -44,7 +44,7 @@ def composite(
     """Register a function made of ops: in the world of tensors, and as a method of Tensor under these names.
 
     `looks`: it looks at numbers, or computes with arrays; inside vmap it runs sample by sample. `factors`: see
-    `older`."""
+    `older_overload`."""
 
     def register(f: F) -> F:
         own, taken = names or (f.__name__,), len(parameters(f))
@@ -53,7 +53,7 @@ def composite(
         if looks:
             f = sample_by_sample(f)
         if factors:
-            f = older(f, taken, factors)
+            f = older_overload(f, taken, factors)
         for name in own:
             # rules mean an entry by its own order of parameters, and a shared helper by its name
             if name not in TABLE and name not in SHARED:
@@ -67,7 +67,7 @@ def composite(
     return register
 
 
-def older(f: F, taken: int, factors: tuple[str, ...]) -> F:
+def older_overload(f: F, taken: int, factors: tuple[str, ...]) -> F:
     """The function of `taken` tensors, which also takes its factors as torch did before they had names, and as older
     optimizers have them: v.addcmul_(1 - b, g, g), addmm(beta, x, alpha, y, z). They are the numbers, in this order."""
 

@@ -191,7 +191,7 @@ def check_rules(made: Op) -> None:
         outputs = made.options.get("outputs", "out").split()
         facts = [f"{name}_{fact}" for name in made.inputs for fact in ("shape", "dtype")]
         known = {*made.inputs, *made.settings, *outputs, *facts}
-    for name, asked in zip(made.inputs, made.asks):
+    for name, asked in zip(made.inputs, made.rule_arguments):
         for word in asked:
             if word not in known:
                 what = f"{made.called}: the rule of '{name}' takes '{word}', which is no input, setting or output"

@@ -239,7 +239,7 @@ class Optimizer(Suggesting):
         """Forget all gradients. `set_to_none=False`: fill them with 0 instead, and take them out of the graph."""
         for group in self.param_groups:
             for p in group["params"]:
-                if p._asks:  # its __torch_function__ may keep the gradient elsewhere
+                if p._overrides:  # its __torch_function__ may keep the gradient elsewhere
                     if p.grad is not None:
                         p.grad = None if set_to_none else p.grad.detach().zero_()
                 elif set_to_none:

@@ -9,7 +9,7 @@ import numpy as np
 
 from rushlight.base.dtypes import bool_
 from rushlight.base.errors import not_implemented_error, runtime_error
-from rushlight.core.arguments import wrap, wrap_all
+from rushlight.core.arguments import wrap, wrap_dims
 from rushlight.core.tensor import Tensor, from_array
 from rushlight.core.views import check_dtype
 from rushlight.ops.grad_mode import no_grad
@@ -294,7 +294,7 @@ def sum(input: SparseTensor, dim: Any = None, dtype: Any = None) -> Tensor:
     if dim is None:
         return values.sum()
     n = input.sparse_dim()
-    dims = wrap_all(dim, input.ndim)
+    dims = wrap_dims(dim, input.ndim)
     inner = tuple(d - n + 1 for d in dims if d >= n)
     if inner:
         values = values.sum(inner)
@@ -308,7 +308,7 @@ def sum(input: SparseTensor, dim: Any = None, dtype: Any = None) -> Tensor:
 @offers(reduce.sum)
 def summed(input: SparseTensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """The sum, with the signature of dense tensors: with `keepdim` summed dimensions stay, with size 1."""
-    dims = sorted(range(input.ndim) if dim is None else wrap_all(dim, input.ndim))
+    dims = sorted(range(input.ndim) if dim is None else wrap_dims(dim, input.ndim))
     found = sum(input.detach(), dim, dtype)
     kept = keepdim and dim is not None
     for d in dims if kept else ():

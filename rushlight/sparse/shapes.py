@@ -9,7 +9,7 @@ import numpy as np
 
 from rushlight.base.errors import index_error, not_implemented_error, runtime_error, type_error, value_error
 from rushlight.base.intp import as_int64
-from rushlight.core.arguments import wrap, wrap_all, wrap_new
+from rushlight.core.arguments import wrap, wrap_dims, wrap_new
 from rushlight.core.tensor import Tensor, from_array
 from rushlight.ops.index import along_dim
 from rushlight.ops.shape import views
@@ -146,7 +146,7 @@ def unsqueeze(input: SparseTensor, dim: int) -> SparseTensor:
 
 def squeeze(input: SparseTensor, dim: Any = None) -> SparseTensor:
     """Without dimensions of size 1: all of them, or those in `dim`."""
-    asked = range(input.ndim) if dim is None else wrap_all(dim, input.ndim)
+    asked = range(input.ndim) if dim is None else wrap_dims(dim, input.ndim)
     gone = sorted(d for d in asked if input.shape[d] == 1)
     if not gone:
         return input
@@ -352,7 +352,7 @@ def movedim(input: SparseTensor, source: Any, destination: Any) -> SparseTensor:
     """The dimensions `source` at the places `destination`, the others in their order."""
     n = input.ndim
     moved, to = ((d,) if isinstance(d, int) else tuple(d) for d in (source, destination))
-    at = dict(zip(wrap_all(to, n), wrap_all(moved, n)))
+    at = dict(zip(wrap_dims(to, n), wrap_dims(moved, n)))
     rest = iter([d for d in range(n) if d not in at.values()])
     return permute(input, *[at[d] if d in at else next(rest) for d in range(n)])
 

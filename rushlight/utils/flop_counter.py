@@ -214,14 +214,14 @@ class FlopCounterMode:
         """The engine with its nodes counted. Rules that record are ops, which count as kernels."""
 
         def run(seeds: Any, world: Any, targets: Any, retain: bool) -> Iterator:
-            from rushlight.core.engine import let_go
+            from rushlight.core.engine import free_saved
 
             for node, g, outgoing in steps(seeds, world, targets, True):
                 if get_ident() == self.thread and not world.records and node.saved:
                     modules = self.calls.around(node.seq)
                     self.add(backward_flops(node, g), modules)
                 if not retain and node.saved:
-                    let_go(node, node.saved)
+                    free_saved(node, node.saved)
                 yield node, g, outgoing
 
         return run

@@ -61,7 +61,7 @@ def signature(value: Any, flat: list[Any], others: list[Any]) -> Any:
     Appends the tensors to `flat`, and other objects to `others`.
     """
     if isinstance(value, Tensor):
-        if value._asks:  # a user's subclass of Tensor: a program would return plain tensors
+        if value._overrides:  # a user's subclass of Tensor: a program would return plain tensors
             raise NoArray
         a, place = value._array, 0
         for t in flat:  # `place`: the index of the first tensor with the same array

@@ -9,7 +9,7 @@ import numpy as np
 
 from rushlight.base.dtypes import FLOATING
 from rushlight.base.errors import NoArray, check_kinds, not_a_tensor, runtime_error
-from rushlight.core.arguments import check_dtypes, promoted, same_dtype, wrap
+from rushlight.core.arguments import check_dtypes, check_same_dtype, promoted, wrap
 from rushlight.core.table import TABLE
 from rushlight.core.tensor import Tensor, from_array
 from rushlight.core.views import filled
@@ -79,7 +79,7 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
         )
     for t in (input2, weight, bias):
         if t is not None:
-            same_dtype(TABLE["linear"], (input1, t))
+            check_same_dtype(TABLE["linear"], (input1, t))
     n = prod(a[:-1])
     x = matmul(reshape(input1, (n, i)), reshape(permute(weight, (1, 0, 2)), (i, k * j)))
     out = r.sum(e.mul(reshape(x, (n, k, j)), reshape(input2, (n, 1, j))), (2,))

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from rushlight.base.errors import runtime_error
 from rushlight.core.tensor import Tensor
-from rushlight.core.views import released
+from rushlight.core.views import unregistered
 from rushlight.nn.functional.dropout import dropout as drop
 from rushlight.ops.linalg.matmul import linear
 from rushlight.ops.math.elementwise import add
@@ -102,7 +102,7 @@ def layers(
             x = drop(contiguous(x), dropout)
         x = transpose(x, 0, 1) if first else x
     return x, tuple(
-        called(released(each[0].unsqueeze(0)), "StackBackward0") if len(each) == 1 else stack(each)
+        called(unregistered(each[0].unsqueeze(0)), "StackBackward0") if len(each) == 1 else stack(each)
         for each in zip(*last)
     )  # a copy, since programs call hidden.detach_()
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from rushlight.base.errors import LinAlgError, explain, runtime_error, warn_once
 from rushlight.base.return_types import return_type
-from rushlight.core.arguments import check_dtypes, same_dtype
+from rushlight.core.arguments import check_dtypes, check_same_dtype
 from rushlight.core.build import recorded
 from rushlight.core.table import TABLE
 from rushlight.core.tensor import Tensor, from_array
@@ -310,7 +310,7 @@ def ormqr(
     """
     check_reflections(input, tau, other, left)
     check_dtypes("ormqr", "fc", input)
-    same_dtype(TABLE["dot"], (input, tau, other))
+    check_same_dtype(TABLE["dot"], (input, tau, other))
     if left:
         return given(out, reflect(input, tau, other, transpose))
     return given(out, conjugate_transpose(reflect(input, tau, conjugate_transpose(other), not transpose)))

@@ -10,7 +10,7 @@ from rushlight.base import dtypes
 from rushlight.base.errors import NoArray, check_kinds, runtime_error, warn_once
 from rushlight.core.mode import mode
 from rushlight.core.tensor import Tensor, assign_property, from_array, method
-from rushlight.core.views import filled, into, released
+from rushlight.core.views import filled, into, unregistered
 from rushlight.ops.composites import composite
 from rushlight.ops.linalg.arguments import check_tensor
 from rushlight.ops.linalg.matmul import dot, mv
@@ -48,9 +48,9 @@ def matmul(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor
     elif n == 1 and m <= 2:
         r = dot(input, other) if m == 1 else mv(input, other)
     elif m == 1:
-        r = released(product(input.unsqueeze(0), other).squeeze(-2))
+        r = unregistered(product(input.unsqueeze(0), other).squeeze(-2))
     else:
-        r = released(product(input, other.unsqueeze(1)).squeeze(-1))
+        r = unregistered(product(input, other.unsqueeze(1)).squeeze(-1))
     return r if out is None else into(out, r)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from rushlight.base import dtypes
 from rushlight.base.errors import runtime_error, warn_once
-from rushlight.core.arguments import check_dtypes, same_dtype, wrap
+from rushlight.core.arguments import check_dtypes, check_same_dtype, wrap
 from rushlight.core.table import TABLE
 from rushlight.core.tensor import Tensor, method
 from rushlight.creation.factories import eye, ones_like
@@ -48,7 +48,7 @@ def vecdot(x: Tensor, y: Tensor, *, dim: int = -1, out: Tensor | None = None) ->
     """
     check_tensor(x, "linalg.vecdot", "x")
     check_dtypes("linalg.vecdot", "fc", x)
-    same_dtype(TABLE["dot"], (x, y))
+    check_same_dtype(TABLE["dot"], (x, y))
     return given(out, total(e.mul(conj(x), y), dim))
 
 

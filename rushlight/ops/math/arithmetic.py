@@ -13,7 +13,7 @@ from rushlight.core.arguments import check_taken, integer, promoted
 from rushlight.core.build import before_write, inplace, recorded, unrecorded
 from rushlight.core.table import TABLE
 from rushlight.core.tensor import Tensor, method
-from rushlight.core.views import as_it_is, assign, into, wrote
+from rushlight.core.views import assign, copy_with_node, into, wrote
 from rushlight.kernels.elementwise import add_multiple
 from rushlight.ops.composites import composite
 from rushlight.ops.math import elementwise as e
@@ -46,7 +46,7 @@ def writing(function: Callable, onto: bool = False) -> Callable:
             return function(input, *args, out=input, **kwargs)
         before = before_write(input, (*args, *kwargs.values()))
         if before is input and recorded(input, (*args, *kwargs.values())):
-            before = as_it_is(input)  # any of the function's nodes may have saved it
+            before = copy_with_node(input)  # any of the function's nodes may have saved it
         return assign(input, function(before, *args, **kwargs), name)
 
     written.__name__ = written.__qualname__ = name

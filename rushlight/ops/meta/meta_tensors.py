@@ -2,7 +2,7 @@
 its results.
 
 The `_array` of a meta tensor is a `Meta`. Kernels cannot compute with a `Meta`: an op's fast path fails, and its slow
-path (`otherwise` in core/arguments.py) then runs the op on zeros of that shape, or of a smaller one
+path (`fallback` in core/arguments.py) then runs the op on zeros of that shape, or of a smaller one
 (ops/meta/symbolic_sizes.py). Only shape and dtype of the result are kept. So most ops need no separate rule for shapes,
 and programs without meta tensors have no overhead."""
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from rushlight.base import dtypes
 from rushlight.base.errors import index_error, runtime_error, type_error
-from rushlight.core.arguments import check_dtypes, wrap, wrap_all
+from rushlight.core.arguments import check_dtypes, wrap, wrap_dims
 from rushlight.core.tensor import Tensor
 from rushlight.core.views import into
 from rushlight.ops.composites import composite
@@ -154,7 +154,7 @@ def gradient(input: Tensor, *, spacing: Any = 1, dim: Any = None, edge_order: in
     (tensor([3., 4., 6., 7.]),)
     """
     check_dtypes("gradient", "bifc", input)
-    dims = range(input._array.ndim) if dim is None else wrap_all(dim, input._array.ndim)
+    dims = range(input._array.ndim) if dim is None else wrap_dims(dim, input._array.ndim)
     spacings = each_spacing(input, spacing, dims, dim is not None)
     if edge_order not in (1, 2):
         raise runtime_error("torch.gradient only supports edge_order=1 and edge_order=2.")

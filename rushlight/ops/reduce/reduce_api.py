@@ -16,7 +16,7 @@ from rushlight.base.lazy import complete
 from rushlight.core.arguments import reduced_dims, sizes
 from rushlight.core.mode import mode
 from rushlight.core.tensor import Tensor, method, noticed
-from rushlight.core.views import into, released
+from rushlight.core.views import into, unregistered
 from rushlight.core.worlds import TENSORS, broadcast_axes
 from rushlight.ops.composites import composite
 from rushlight.ops.math import elementwise as e
@@ -206,7 +206,7 @@ def kept_or_not(x: Tensor, dims: tuple | None, keepdim: bool) -> Tensor:
     if x._node is None and x._array.__class__ is np.ndarray and mode().watch is None:
         x._array = x._array.squeeze(dims)  # without making a view
         return x
-    return released(reshape(x, ()) if dims is None else squeeze(x, dims))
+    return unregistered(reshape(x, ()) if dims is None else squeeze(x, dims))
 
 
 @composite()

@@ -11,7 +11,7 @@ import numpy as np
 from rushlight.base import dtypes
 from rushlight.base.errors import index_error, not_implemented_error, runtime_error, type_error, value_error
 from rushlight.base.return_types import return_type
-from rushlight.core.arguments import holds, integer, reduced_dims, wrap
+from rushlight.core.arguments import all_true, integer, reduced_dims, wrap
 from rushlight.core.build import build, inner
 from rushlight.core.tensor import Tensor, created, from_array, noticed
 from rushlight.core.views import into
@@ -233,7 +233,7 @@ def check_quantile(name: str, input: Tensor, q: Any, interpolation: str) -> None
         wrong = "q must be a scalar or 1D tensor"
     elif isinstance(q, Tensor) and q.dtype is not input.dtype:
         wrong = "q tensor must be same dtype as the input tensor"
-    elif isinstance(q, Tensor) and not holds((q >= 0) & (q <= 1)):
+    elif isinstance(q, Tensor) and not all_true((q >= 0) & (q <= 1)):
         wrong = "q values must be in the range [0, 1]"
     elif not isinstance(q, Tensor) and not 0 <= q <= 1:
         wrong = f"q must be in the range [0, 1] but got {q}"

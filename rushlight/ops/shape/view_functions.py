@@ -11,10 +11,10 @@ import numpy as np
 from rushlight.base import dtypes
 from rushlight.base.errors import index_error, runtime_error, type_error, value_error
 from rushlight.base.intp import as_intp
-from rushlight.core.arguments import integer, integers, listed, op_errors, sizes, wrap
+from rushlight.core.arguments import as_tuple, integer, integers, op_errors, sizes, wrap
 from rushlight.core.mode import mode
 from rushlight.core.tensor import Tensor, created, from_array, method
-from rushlight.core.views import detached, first_views, forget_lost, into, register, released, views_of
+from rushlight.core.views import detached, first_views, forget_lost, into, register, unregistered, views_of
 from rushlight.kernels.shape import keys_of
 from rushlight.ops.composites import composite
 from rushlight.ops.shape import views as s
@@ -353,7 +353,7 @@ def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
         order = list(range(n))
         order.insert(wrap(destination, n), order.pop(wrap(source, n)))
         return s.permute(input, tuple(order))
-    given = [listed(d) for d in (source, destination)]
+    given = [as_tuple(d) for d in (source, destination)]
     if len(given[0]) != len(given[1]):
         raise runtime_error(
             f"movedim: Invalid source or destination dims: source ({list(given[0])} dims) should contain the same "
@@ -440,8 +440,8 @@ def roll(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:
     if dims is None or dims == ():
         if len(moves) > 1:
             raise runtime_error(f"shifts and dimensions must align. shifts: {len(moves)}, dims:0")
-        return called(released(s.reshape(roll(s.flatten(input), shifts, 0), input._array.shape)), "RollBackward0")
-    along = listed(dims)
+        return called(unregistered(s.reshape(roll(s.flatten(input), shifts, 0), input._array.shape)), "RollBackward0")
+    along = as_tuple(dims)
     if len(along) != len(moves):
         raise runtime_error(f"shifts and dimensions must align. shifts: {len(moves)}, dims:{len(along)}")
     if not input._array.ndim:

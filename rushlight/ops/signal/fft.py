@@ -10,7 +10,7 @@ import numpy as np
 
 from rushlight.base import dtypes
 from rushlight.base.errors import describe, index_error, runtime_error, type_error
-from rushlight.core.arguments import listed, wrap, wrap_all
+from rushlight.core.arguments import as_tuple, wrap, wrap_dims
 from rushlight.core.tensor import Tensor
 from rushlight.core.views import into
 from rushlight.creation.factories import made
@@ -120,7 +120,7 @@ def sides(input: Tensor, s: Any, dim: Any) -> tuple[Dims, Lengths]:
 
 def distinct(dim: Any, ndim: int) -> Dims:
     """Valid and distinct dimensions, counted from the front."""
-    dims = listed(dim)
+    dims = as_tuple(dim)
     if dims and not ndim:
         raise index_error(f"Dimension specified as {dims[0]} but tensor has no dimensions", "omit dim")
     found = tuple([wrap(d, ndim) for d in dims])
@@ -268,7 +268,7 @@ def fft_ifftshift(input: Tensor, dim: Any = None) -> Tensor:
 
 def shifted(input: Tensor, dim: Any, by: Callable[[int], int]) -> Tensor:
     ndim = input._array.ndim
-    dims = wrap_all(range(ndim) if dim is None else dim, ndim)
+    dims = wrap_dims(range(ndim) if dim is None else dim, ndim)
     if not dims:
         raise runtime_error("`shifts` required", "shift along a dimension", input=describe(input))
     return roll(input, [by(input._array.shape[d]) for d in dims], dims)

@@ -9,9 +9,9 @@ import numpy as np
 
 from rushlight.base import dtypes
 from rushlight.base.errors import describe, not_implemented_error, runtime_error, warn, warn_once
-from rushlight.core.arguments import holds
+from rushlight.core.arguments import all_true
 from rushlight.core.tensor import Tensor, created, from_array
-from rushlight.core.views import released
+from rushlight.core.views import unregistered
 from rushlight.ops.composites import composite
 from rushlight.ops.index.along_dim import index_select
 from rushlight.ops.math.complex import view_as_real
@@ -123,7 +123,7 @@ def stft(
     power = 0.5 if normalized else 0
     half = not is_complex if onesided is None else onesided
     made = s.transpose(f.r2c(frames, 2, True, power) if half else f.c2c(frames, (2,), True, power), 1, 2)
-    made = released(s.squeeze(made, (0,)) if input._array.ndim == 1 else made)
+    made = unregistered(s.squeeze(made, (0,)) if input._array.ndim == 1 else made)
     return made if return_complex or (return_complex is None and is_complex) else view_as_real(made)
 
 
@@ -181,7 +181,7 @@ def istft(
     squares = s.expand(s.reshape(weight * weight, (1, 1, -1)), (1, count, n_fft))
     covered = s.add_windows(squares, (1, total), 1, n_fft, hop_length)
     made = middle(signal, covered, n_fft // 2 if center else 0, length, input)
-    return released(s.squeeze(made, (0,)) if input._array.ndim == 2 else made)
+    return unregistered(s.squeeze(made, (0,)) if input._array.ndim == 2 else made)
 
 
 def middle(signal: Tensor, covered: Tensor, start: int, length: int | None, input: Tensor) -> Tensor:
@@ -190,7 +190,7 @@ def middle(signal: Tensor, covered: Tensor, start: int, length: int | None, inpu
     stop = start + length if length is not None else total - start
     n = max(min(stop, total) - start, 0)
     signal, covered = s.narrow(signal, 1, start, n), s.narrow(covered, 1, start, n)
-    if not n or not holds(abs(covered) > 1e-11):
+    if not n or not all_true(abs(covered) > 1e-11):
         raise runtime_error(
             "istft: window overlap add min: 1: the windows leave elements uncovered",
             "a smaller hop_length, or a window without zeros at its ends",

@@ -14,7 +14,7 @@ from rushlight.base.errors import NoCuda, describe, explain, runtime_error, sugg
 from rushlight.base.memory_format import contiguous_format, lies_so, memory_format, order_of, preserve_format
 from rushlight.core.build import unrecorded
 from rushlight.core.tensor import TANGENTS, Tensor, created, from_array, method
-from rushlight.core.views import DISCARDS, assign, check_shape, detached, into, leave, write, wrote
+from rushlight.core.views import DISCARDS, assign, check_shape, detached, into, leave_graph, write, wrote
 from rushlight.kernels.layout import suggests_last
 from rushlight.ops.composites import composite
 from rushlight.ops.shape import views as s
@@ -105,7 +105,7 @@ def detach_(input: Tensor) -> Tensor:
     """
     if input._viewing is not None:
         raise runtime_error("Can't detach views in-place. Use detach() instead")
-    leave(input)
+    leave_graph(input)
     input.__dict__.pop(TANGENTS, None)
     return input
 

@@ -14,7 +14,7 @@ from rushlight.base.dtypes import dtype as Dtype
 from rushlight.base.errors import runtime_error, suggesting, type_error
 from rushlight.base.memory_format import preserve_format
 from rushlight.base.public_function import MORE
-from rushlight.core.arguments import holds, integer
+from rushlight.core.arguments import all_true, integer
 from rushlight.core.build import unrecorded
 from rushlight.core.mode import mode
 from rushlight.core.tensor import Tensor, from_array, holder, noticed
@@ -222,7 +222,7 @@ def normal(
 
 def spread(mean: Any, std: Any, generator: Generator | None) -> Tensor:
     """Normal numbers around each mean."""
-    if not (holds(std >= 0) if isinstance(std, Tensor) else std >= 0):
+    if not (all_true(std >= 0) if isinstance(std, Tensor) else std >= 0):
         every = "all elements of std >= 0.0" if isinstance(std, Tensor) else f"std >= 0.0, but found std {std:g}"
         raise runtime_error(f"normal expects {every}")
     tensors = [t for t in (mean, std) if isinstance(t, Tensor)]

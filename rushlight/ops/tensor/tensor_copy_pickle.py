@@ -92,7 +92,7 @@ def subclassed(cls: type, **options: Any) -> None:
         protocol().insert_gated_class(cls)
 
 
-Tensor._asks = False
+Tensor._overrides = False
 Tensor._cdata = property(id, doc="A number that no other tensor has at the time.")  # type: ignore[attr-defined]  # for pyro
 method(classmethod(torch_function), "__torch_function__")  # type: ignore[type-var]
 method(classmethod(subclassed), "__init_subclass__")  # type: ignore[type-var]

@@ -127,7 +127,7 @@ def overrides(kind: type) -> bool:
     classes with `__torch_function__`.
     """
     if issubclass(kind, Tensor):
-        return kind._asks and kind.__torch_function__ is not disabled  # type: ignore[attr-defined]
+        return kind._overrides and kind.__torch_function__ is not disabled  # type: ignore[attr-defined]
     return hasattr(kind, "__torch_function__") and kind is not type
 
 
@@ -338,7 +338,7 @@ def insert_gated_class(cls: Any) -> None:
     """Insert `Gated` into the bases of a new subclass of Tensor, unless a base has it already or `__torch_function__`
     is disabled.
     """
-    if cls.__torch_function__ is not disabled and not cls._asks:
+    if cls.__torch_function__ is not disabled and not cls._overrides:
         cls.__bases__ = (*(b for b in cls.__bases__ if b is not Tensor), first())
 
 
@@ -352,7 +352,7 @@ def make_gated_class() -> type:
     lazy.complete()
     methods, functions = own_methods(), public()
     functions |= layer_functions({f.__name__: shown for f, shown in functions.items()})
-    names: dict[str, Any] = {"__slots__": (), "__module__": __name__, "_asks": True}
+    names: dict[str, Any] = {"__slots__": (), "__module__": __name__, "_overrides": True}
     for name, own in methods.items():
         if not hasattr(own, "op") and getattr(Tensor, own.__name__, None) is not own:
             own.__name__ = name  # classes go by the name: `to` is made by a `convert`
