@@ -1,4 +1,4 @@
-"""What families do with arguments before an op runs: dimensions, scalars, promotion, names."""
+"""Arguments before an op runs: binding, dimensions, numbers, promotion; and the ops on arguments that are no arrays."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ op_errors = Higher()  # the words of errors: rushlight/ops/op_errors.py
 def wrap(dim: Any, ndim: int) -> int:
     """A dimension counted from the front. IndexError outside; a 0-d tensor has 0 and -1."""
     n = ndim or 1
-    if dim.__class__ is bool:  # x.sum(True) was to be keepdim, x.sort(True) descending
+    if dim.__class__ is bool:  # x.sum(True) means keepdim, x.sort(True) descending
         raise type_error(f"argument 'dim' must be int, not bool: {dim}", "name it: keepdim=True, descending=True")
     dim = integer(dim, "dim")
     if not -n <= dim < n:
@@ -54,7 +54,7 @@ def integer(value: Any, name: str) -> int:
 
 
 def wrap_new(dim: Any, ndim: int) -> int:
-    """The place of a dimension still to be made."""
+    """The position of a dimension that the op will insert."""
     return wrap(dim, ndim + 1)
 
 
@@ -69,7 +69,7 @@ def as_tuple(numbers: Any) -> tuple:
 
 
 def wrap_dims(dims: Any, ndim: int) -> tuple[int, ...]:
-    """Several dimensions counted from the front, or one. RuntimeError if one stands twice."""
+    """One or several dimensions, counted from the front. RuntimeError for a repeated dimension."""
     n = ndim or 1
     found = tuple([d if d.__class__ is int and 0 <= d < n else wrap(d, ndim) for d in as_tuple(dims)])
     if len(found) > 1 and len(set(found)) < len(found):
@@ -136,7 +136,7 @@ ROLES: dict[str, Callable[[Any, int], Any]] = {
 
 
 def binder(op: Op) -> Callable[[Sequence, dict], tuple]:
-    """A function from what the user passed to the arguments in the order of the entry."""
+    """(args, kwargs) of the user's call -> the arguments in the order of the entry."""
     names = op.inputs + op.settings
     order = op.options.get("order", " ".join(names)).split()  # as the user gives them
     place = [names.index(name) for name in order]
@@ -165,7 +165,7 @@ def binder(op: Op) -> Callable[[Sequence, dict], tuple]:
         return tuple(values)
 
     def placed(args: Sequence, kwargs: dict) -> list:
-        """All arguments, each in its place in the entry. TypeError if one is missing or unknown."""
+        """The arguments in the order of the entry. TypeError for a missing or unknown argument."""
         values = template.copy()
         if len(args) > len(values):
             raise type_error(f"{op.called}() takes at most {len(values)} arguments, but {len(args)} were given")
@@ -344,7 +344,7 @@ def as_operand(value: Any, op: Op) -> tuple[Tensor, int]:
 
 
 def number_dtype(d: dtypes.dtype) -> np.dtype:
-    """Numbers are held in double precision until the dtype they are used in is known."""
+    """The dtype in which a Python number is held until promotion: double precision."""
     return np.dtype(np.complex128 if d.is_complex else np.float64)
 
 
@@ -369,16 +369,15 @@ def promoted(op: Op, operands: Sequence[Any]) -> list[Tensor]:
 
 
 def check_taken(op: Op, *tensors: Tensor) -> None:
-    """NotImplementedError for a tensor of a dtype that the op does not take, in functions that compute in another
-    way."""
+    """NotImplementedError for a tensor of a dtype that the op does not take. For functions that do not call the op."""
     for t in tensors:
         if t._array.dtype in op.refused:
             raise op_errors().not_taken(op, tensors, t.dtype)
 
 
 def check_dtypes(function: str, takes: str, *tensors: Tensor) -> None:
-    """NotImplementedError for a tensor whose dtype is of none of these kinds, the letters of `takes` in the table: for
-    functions that have no entry of their own."""
+    """NotImplementedError for a tensor of a kind that is not in `takes` (see the table). For functions without
+    entry."""
     for t in tensors:
         kind = t._array.dtype.kind
         if kind not in takes and not (kind == "V" and "f" in takes) and t._array.size:
@@ -394,7 +393,7 @@ def converted(t: Tensor, to: dtypes.dtype) -> Tensor:
     own, wanted = t._array.dtype, to.numpy
     if own is wanted:
         return t
-    if own == wanted:  # another object for the same: of an unpickled array, a long long
+    if own == wanted:  # an equal dtype that is another object: of unpickled arrays, long long
         t._array = t._array.view(wanted)
         return t
     return TENSORS["to"](t, to)
@@ -410,9 +409,9 @@ def check_numbers(op: Op, operands: Sequence[Any]) -> None:
 
 
 def all_true(condition: Tensor) -> bool:
-    """Whether all elements are true, for checks of arguments that raise an error if not. A traced program repeats the
-    check; a Python `if` on the numbers would break the graph. In vmap: whether they are true in all samples."""
-    if condition.is_meta:  # there are no numbers that could be wrong
+    """Whether all elements are true (in vmap: of all samples), for checks of arguments. A traced program repeats the
+    check; a Python `if` on the tensor would break the graph."""
+    if condition.is_meta:  # no elements to check
         return True
     condition = holder(condition)
     if (watch := mode().watch) is not None:
@@ -430,8 +429,8 @@ def check_same_dtype(op: Op, tensors: Sequence[Tensor | None]) -> None:
 
 
 def fallback(op: Op, args: Sequence[Any], error: Exception, out: Any = None, *more: Any) -> Any:
-    """For a kernel that failed. A vmap batch among the arguments (and `more`) runs the op; without a batch the error is
-    raised in terms of the user's call."""
+    """The result of an op whose kernel raised `error`: a vmap batch among the arguments (and `more`) runs the op.
+    Without a batch, the error is raised in terms of the user's call."""
     if isinstance(error, NoArray):
         return filled(out, error.instead(op.name, *args, *more))
     if isinstance(error, Touched):

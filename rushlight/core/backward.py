@@ -27,8 +27,7 @@ DOUBLE_BACKWARD_LISTENERS: WeakSet[Any] = WeakSet()
 
 
 class Running(local):
-    """The innermost backward that this thread runs. `callbacks`: what to call at its end; None outside of a
-    backward."""
+    """The innermost backward that this thread runs. `callbacks`: called at its end; None outside."""
 
     callbacks: tuple[Callable[[], Any], ...] | None = None
 

@@ -26,7 +26,7 @@ F = TypeVar("F", bound=Callable)
 
 
 def is_general(op: Op) -> bool:
-    """Whether an elementwise op has the family `general`: for its settings, its number of inputs, or their names."""
+    """Whether an elementwise op needs the family `general`: it has settings, renamed inputs, or more than two."""
     return bool(op.settings) or op.inputs not in (("x",), ("x", "y")) or op.options.get("names", {}).get("x") == "x"
 
 
@@ -41,15 +41,15 @@ def elementwise(op: Op) -> Callable:
 
 
 def in_input_dtype(op: Op, kernel: Callable, last: int) -> Callable:
-    """The kernel with its result in the inputs' dtype: a bound of 1.0 does not make integers floating-point, nor
-    bfloat16 single precision. (The last input's: of `where`, the first is a condition.)"""
+    """The kernel with its result converted to the dtype of the last input (the first input of `where` is a condition).
+    A bound of 1.0 then leaves integers and bfloat16 as they are."""
 
     def stay(*args: Any) -> np.ndarray:
         r, dtype = kernel(*args), args[last].dtype
         r = r if r.__class__ is np.ndarray and r.dtype is dtype else np.asarray(r).astype(dtype, copy=False)
         if args[0].flags.c_contiguous and (
             not last or args[last].flags.c_contiguous and (last == 1 or args[1].flags.c_contiguous)
-        ):  # no loop: that takes twice as long
+        ):  # written out: a loop takes twice as long
             return r
         return led(r, *args[: last + 1])
 
@@ -58,8 +58,8 @@ def in_input_dtype(op: Op, kernel: Callable, last: int) -> Callable:
 
 
 def write_at_places(op: Op) -> Callable:
-    """The function of an op that writes at some places of x: into a copy, or, where `out` is x, into x itself. To copy
-    10 million numbers takes 50 ms, to write four of them 10 us."""
+    """The function of an op that writes to some elements of x: in a copy of x, or in x itself if `out` is x. Copying 10
+    million elements takes 50 ms, writing four of them 10 us."""
     copying, own = op.family(op), families.general(op, op.options["onto"])
 
     def call(*args: Any, out: Tensor | None = None, **kwargs: Any) -> Tensor:
@@ -76,7 +76,7 @@ def write_at_places(op: Op) -> Callable:
 
 
 def may_write_into(x: Tensor, args: tuple) -> bool:
-    """Whether a kernel may write into x's array, which no argument shares: in C order, and nothing is recorded."""
+    """Whether a kernel may write into x's array: it is in C order, no argument shares it, and nothing is recorded."""
     a, m, root = x._array, mode(), x._root
     if m.watch is not None or a.__class__ is not np.ndarray or not a.flags.carray:
         return False
@@ -159,12 +159,12 @@ def attach(one: Op) -> None:
                 expect(Tensor, *({f"{name}_" for name in names} - FUNCTIONS_ONLY))
 
 
-# what has no in-place form yet; None: they are made at once
+# the ops whose in-place forms are made later; None: in-place forms are made at once
 waiting: list[tuple[Op, list[str]]] | None = []
 
 
 def in_place_forms() -> None:
-    """Make the in-place forms that wait: ops/frequent.py calls this, which saves 0.7 ms of the import."""
+    """Make the in-place forms in `waiting`. ops/frequent.py calls this after the import, which saves 0.7 ms there."""
     global waiting
     left, waiting = waiting or [], None
     for one, names in left:
@@ -186,7 +186,7 @@ def inplace(one: Op) -> Callable:
             try:
                 return at_once(input, *args)
             except (TypeError, ValueError, AttributeError, NoArray):
-                pass  # promotion, broadcasting, a sparse operand, an error: the long way
+                pass  # promotion, broadcasting, a sparse operand or an error: see below
         if real_valued and input.dtype.is_complex:
             raise runtime_error(f"In-place {one.name} is not supported for complex tensors.", "x = x.abs()")
         m = mode()
@@ -211,8 +211,7 @@ def inplace(one: Op) -> Callable:
 
 
 def written_at_once(one: Op) -> Callable | None:
-    """A function that computes a ufunc into the memory of its first argument. TypeError where operands have to be
-    brought to one dtype. None for other ops."""
+    """ufunc(x, y, out=x) for operands of one dtype, else TypeError. None if the op is no ufunc."""
     kernel: Any = one.kernel
     if not isinstance(kernel, np.ufunc) or one.result == BOOL:
         return None
@@ -273,10 +272,10 @@ def unrecorded(input: Tensor, args: tuple) -> bool:
 
 
 def before_write(x: Tensor, args: Iterable = ()) -> Tensor:
-    """What an in-place op on x reads: a clone where somebody keeps what the op was given, else x itself.
+    """The tensor that an in-place op on x reads: a clone if the value before the write is needed later, else x itself.
 
-    Those who keep it: hooks on saved tensors, forward mode (its tangents may be differentiated), the graphs around a
-    vmap. For the graph of x alone `views.keep_old` copies what a node has saved."""
+    Hooks on saved tensors, forward mode (tangents may be differentiated) and graphs around a vmap need that value. In
+    the graph of x alone, `views.keep_old` copies the saved tensors of a node."""
     m = mode()
     if ((m.watch is not None and m.watch.snapshots) or m.batch is not None) and recorded(x, args):
         return x.clone()

@@ -57,8 +57,8 @@ VARIABLES = {"value": "{}", "array": "{}_array", "edge": "{}_edge"}
 
 
 def save_plan(op: Op) -> tuple[tuple[str, int, tuple[int, ...], bool], ...]:
-    """What nodes keep for the rules: (kind, place, users, always) of each item. `place`: of the argument or output;
-    `users`: the edges whose rules name the item; `always`: whether the item is kept without a look at the edges."""
+    """(kind, place, users, always) of each value that nodes save. `place`: the position of the argument or output;
+    `users`: the numbers of the edges whose rules name the value; `always`: whether the edges do not matter."""
     names, edges = op.inputs + op.settings, ruled_inputs(op)
     outputs = op.options.get("outputs", "out").split()
     kept = []
@@ -84,7 +84,7 @@ def save_plan(op: Op) -> tuple[tuple[str, int, tuple[int, ...], bool], ...]:
 
 
 def saved_items(op: Any, values: Any, edges: Any, outputs: Any) -> tuple:
-    """What a node keeps: a tensor only if a rule that will run names it. Specialised for `save_plan`."""
+    """The saved values of a node: a tensor only if a rule that will run names it. Specialised for `save_plan`."""
     return tuple(
         [
             (
@@ -102,12 +102,12 @@ def saved_items(op: Any, values: Any, edges: Any, outputs: Any) -> tuple:
 
 
 def apart(output: Any) -> Any:
-    """What rules keep of an output that users may write to. vmap's samples stay: they have no array to copy."""
+    """A copy of an output that users may write to. A batch of vmap has no array to copy and is returned."""
     return output.copy() if output.__class__ is ndarray else output
 
 
 def save_function(op: Op) -> Callable:
-    """(arguments, edges, outputs) -> what a node keeps for its rules: `saved_items` of one op."""
+    """(arguments, edges, outputs) -> the saved values of a node: `saved_items` specialised for the op."""
     return specialise(saved_items, {"plan": save_plan(op)}, locals={}, scope={"apart": apart}, name=f"save_{op.name}")
 
 
@@ -162,7 +162,7 @@ def call(op: Any, kernel: Callable, args: Any, kwargs: dict, out: Any) -> Any:
     except op.input_errors as error:
         raise op_errors().failure(op, args, error) from None
 
-    # promotion has seen to the dtypes of those that were promoted
+    # promotion has checked the dtypes of the promoted inputs
     if (
         op.refuses
         and array[op.single[0]].dtype in op.refused
@@ -233,7 +233,7 @@ def call(op: Any, kernel: Callable, args: Any, kwargs: dict, out: Any) -> Any:
 
 
 def result_type(op: Any) -> type:
-    """The tuple of an op's results: with names if its entry tells them (`outputs`)."""
+    """The class of an op's results: a named tuple if its entry has `outputs`, else tuple."""
     fields = op.options.get("outputs", "").split()
     return return_type(op.options.get("called", op.name).replace(".", "_"), fields) if fields else tuple
 
@@ -296,7 +296,7 @@ def as_numbers(op: Op, values: Sequence[Any]) -> tuple:
 
 
 def to_one_dtype(op: Op, operands: Sequence[Any]) -> list[Any]:
-    """The operands that are there, brought to one dtype."""
+    """The operands that are not None, converted to one dtype."""
     dtype, numbers = None, False
     for v in operands:  # tensors of one dtype, and Python's numbers
         kind = v.__class__
@@ -323,7 +323,7 @@ def to_one_dtype(op: Op, operands: Sequence[Any]) -> list[Any]:
 
 
 def check_strict(op: Op, given: Sequence[Any]) -> None:
-    """RuntimeError unless the tensors beside numbers have one dtype, of an op that asks for it."""
+    """RuntimeError unless the tensors among the operands have one dtype, for an op with `strict`."""
     if op.options.get("strict"):
         tensors = [v for v in given if isinstance(v, Tensor)]
         check_same_dtype(op, tensors)
@@ -331,7 +331,7 @@ def check_strict(op: Op, given: Sequence[Any]) -> None:
 
 
 def tensor_list(op: Op, values: Sequence[Any], place: int, one_dtype: bool) -> tuple[Tensor, ...]:
-    """The list of tensors among the arguments, brought to one dtype if gradients go back to it."""
+    """The list of tensors among the arguments, converted to one dtype if the list has a rule."""
     tensors = tuple(values[place])
     for t in tensors:
         if t.__class__ is not Tensor:  # a class of the user's, or no tensor
@@ -340,7 +340,7 @@ def tensor_list(op: Op, values: Sequence[Any], place: int, one_dtype: bool) -> t
     try:
         if one_dtype and len({t._array.dtype for t in tensors}) > 1:
             tensors = tuple(promoted(op, tensors))
-    except NoArray:  # the kernel meets it next, and asks what is done instead
+    except NoArray:  # the kernel raises it again, and `fallback` runs the op
         pass
     return tensors
 
@@ -384,7 +384,7 @@ def several_tensors(op: Op, args: tuple, edges: tuple | None, r: Any, result: Ca
 
 
 def kept_apart(op: Op, outs: Sequence[Tensor]) -> list[tuple[Tensor, Tensor]]:
-    """The output that is saved as a copy, and the copy: who watches sees where backward has its numbers from."""
+    """[(the output that the node saved as a copy, the copy)], for watchers; empty for other ops."""
     name = op.options.get("apart")
     t = None if name is None else outs[op.options["outputs"].split().index(name)]
     if t is None or t._node is None:

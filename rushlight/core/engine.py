@@ -36,8 +36,8 @@ def reachable(roots: Iterable[Node], since: int = -1) -> list[Node]:
 
 
 def hooked_leaves_early(order: list[Node]) -> list[Node]:
-    """The same order, but a leaf with hooks comes right after the last node that adds to its gradient. An optimizer
-    that steps in a hook frees each gradient before the next is computed."""
+    """The order with each hooked leaf moved right behind the last node that adds to its gradient. An optimizer that
+    steps in a hook then frees each gradient before the next is computed."""
     leaves = set()
     for node in reversed(order):
         if not node.leaf:
@@ -121,8 +121,8 @@ def steps(
 
 
 def run_node(node: Node, grads: tuple) -> Any:
-    """The gradients that one node sends to its inputs: a tensor for one input, else a tuple. As in torch, broadcasting
-    is not undone. `grads`: one for each output, None for none."""
+    """The gradients of one node's inputs: a tensor for one input, else a tuple. As in torch, broadcasting is not
+    undone. `grads`: the gradient of each output, or None."""
     options = {} if node.op is None else node.op.options
     several = getattr(node, "outputs", None) or " " in options.get("outputs", "")
     if several or options.get("list"):
@@ -134,8 +134,8 @@ def run_node(node: Node, grads: tuple) -> Any:
 
 
 def free_saved(node: Node, saved: tuple) -> None:
-    """Free what the node has saved. One that saved no array but facts alone (a shape, a dimension) can run again, so
-    that two results may share views and sums."""
+    """Free the saved values of a node. A node that saved only facts (a shape, a dimension) keeps them and can run
+    again: two results may share views and sums."""
     if node.op is None:
         node.saved = None
     else:
@@ -146,7 +146,7 @@ def free_saved(node: Node, saved: tuple) -> None:
 
 
 def wanted_below(node: Node, wanted: set[Node] | None) -> bool:
-    """Whether the way to another target leads through this one; through no leaf."""
+    """Whether another target lies below this target. Never below a leaf."""
     return not node.leaf and any(edge in wanted for edge in node.edges)  # type: ignore[operator]
 
 
@@ -192,10 +192,10 @@ def run_tensor_hooks(hooks: Hooks, node: Node, g: Any, kind: GradientKind, walk:
 
 
 def run_prehooks(hooks: Hooks, node: Node, g: Any, kind: GradientKind) -> Any:
-    """The gradient of the node's output after the hooks on the node; of several outputs, they see one each, or None."""
+    """The gradient of the node's output after the node's pre-hooks, which get a gradient or None per output."""
     several = isinstance(g, dict)
     given = g if several else {0: g}
-    # a table's node knows not how many it has
+    # nodes of the table do not store the number of outputs
     outputs = len(getattr(node, "outputs", None) or range(max(given) + 1))
     parts: tuple = tuple([None if (part := given.get(i)) is None else kind.as_tensor(part) for i in range(outputs)])
     for hook in tuple(hooks.before.values()):
@@ -216,7 +216,7 @@ def run_prehooks(hooks: Hooks, node: Node, g: Any, kind: GradientKind) -> Any:
 
 
 def run_hooks(hooks: Hooks, node: Node, g: Any, outgoing: Any, kind: GradientKind) -> Any:
-    """The gradients of the node's inputs after the hooks on them; on a leaf, the hooks told that `.grad` is there."""
+    """The gradients of the node's inputs after the node's hooks. On a leaf, the hooks after accumulation run too."""
     if node.leaf:
         run_accumulate_hooks(hooks, node)
     for hook in tuple(hooks.after.values()):
@@ -274,7 +274,7 @@ def check_unwritten(node: Node) -> None:
 
 
 def has_saved(node: Node, name: str) -> bool:
-    """Whether the node has saved its output of this name: if a rule that will run names it."""
+    """Whether the node has saved its output of this name: only if a rule that will run names the output."""
     op, saved = node.op, node.saved
     if op is None or not saved or name not in op.saves:
         return False

@@ -1,8 +1,8 @@
 """Families: closure factories that turn an entry of the table into a fast function.
 
-What can be decided once is decided here, not per call. The fast path of each closure is the ordinary case, tensors of
-one dtype; everything else (numbers, promotion, `out=`) goes the long way round and comes back. The code that makes the
-result and its node is written out in the hot closures: a call to share it would cost a tenth of the op."""
+Decisions about the op are made once, not per call. The fast path of each closure is the usual case: tensors of one
+dtype. Numbers and promotion take the slow path, which converts the operands and calls the closure again. Each closure
+repeats the lines that make the result and its node: a shared function would add a tenth to the time of the op."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def unary(op: Op) -> Callable:
 
 
 def operands(op: Op, input: Any, other: Any, as_operator: bool) -> list[Tensor]:
-    """The operands in one dtype, where the fast path did not find two tensors that have one."""
+    """The operands converted to one dtype, after the fast path found no two tensors of one dtype."""
     if not as_operator:
         check_numbers(op, (input, other))
     elif not (isinstance(input, Tensor) or isinstance(other, Tensor)):  # Tensor.__radd__(1, 2)
@@ -146,7 +146,7 @@ def operands(op: Op, input: Any, other: Any, as_operator: bool) -> list[Tensor]:
 
 
 def beside_number(*operands: Any) -> dtype | None:
-    """The dtype of a tensor of half precision that stands beside a number, or beside a 0-d tensor of another dtype."""
+    """The dtype of a half-precision tensor beside a number or a 0-d tensor of another dtype, else None."""
     for t, n in (operands, operands[::-1]):
         if isinstance(t, Tensor) and t._array.dtype.char in HALVES:
             if n.__class__ is float or n.__class__ is int:
@@ -164,7 +164,7 @@ def long_way(op: Op, as_operator: bool, call: Callable) -> Callable:
 
     def slow(input: Any, other: Any, out: Tensor | None) -> Any:
         if takes_numbers and (input.__class__ is float or input.__class__ is int) and other.__class__ is Tensor:
-            d = other._array.dtype  # 1 - x: 3 us, all the rest of the way takes 20
+            d = other._array.dtype  # 1 - x: 3 us; the path below takes 20
             k = None if d in rerouted else constant(input, d)
             if k is not None:
                 return call(k, other, out=out)
@@ -199,7 +199,7 @@ def binary(op: Op, as_operator: bool = False) -> Callable:
     has_x = op.rules["x"] is not None
     has_y = op.rules["y"] is not None
     saves_out = out_for_x or out_for_y
-    # one layout for all, so that nothing is sorted per call
+    # a fixed order, so that no call sorts the saved values
     op.saves = ("x", "y", "out") if saves_out else ("x", "y")
     op.make_node = node_class
 
@@ -218,7 +218,7 @@ def binary(op: Op, as_operator: bool = False) -> Callable:
         dtype = a.dtype
         if dtype is not b.dtype:
             return slow(input, other, out)
-        if rerouted and dtype in rerouted:  # bytes / -1: the number is not one of theirs
+        if rerouted and dtype in rerouted:  # uint8 / -1: promotion needs the number itself
             return slow(input, number if c is int else other, out)
         try:
             if a.size < smallest or a.size < least[dtype]:
@@ -229,7 +229,7 @@ def binary(op: Op, as_operator: bool = False) -> Callable:
             return fallback(op, (input, other), error, out)
         if r.__class__ is not ndarray:
             r = asarray(r)
-        elif by_elements and not a.flags.c_contiguous:  # products lie in C order, however their operands do
+        elif by_elements and not a.flags.c_contiguous:  # matrix products are always in C order
             r = led(r, a, b)
         t = new(Tensor)
         t._array, t._grad, t._viewing, t._writes = r, None, None, None
@@ -273,7 +273,7 @@ def kept_shape(shape: tuple, dims: tuple) -> tuple:
 
 
 def saved_facts(saves: tuple, x: Tensor, r: ndarray, shape: tuple, axes: tuple | None, kept: tuple) -> tuple:
-    """What a reduction's rules ask for, and the kept shape."""
+    """The saved values of a reduction: those that its rules name, then the kept shape."""
     if saves == MEANS:  # 0.5 us, against 1.5
         return shape, float(x._array.size // max(r.size, 1)), kept
     return *[x if name == "x" else r if name == "out" else FACTS[name](shape, axes) for name in saves], kept
@@ -288,8 +288,8 @@ def check_settings(op: Op, args: tuple) -> None:
 def reduction(op: Op) -> Callable:
     """x, dims -> kernel(x, dims, keepdim): one number from many.
 
-    Rules see `g` and `out` as if `keepdim` had been said, and may ask for `dims` (always a tuple) and `n`, how many
-    elements went into one."""
+    Rules get `g` and `out` with the reduced dimensions as size 1. They may name `dims` (always a tuple) and `n`, the
+    number of elements per result."""
     kernel = getattr(op.kernel, "reference", op.kernel)
     rerouted, floating = op.rerouted, op.result == FLOATING
     from_elements = least(op)
@@ -331,7 +331,7 @@ def reduction(op: Op) -> Callable:
             r = asarray(r)
         elif keepdim and not a.flags.c_contiguous:
             r = with_strides(r, in_order(r.shape))
-        if dtype is not None:  # whatever it was added up in
+        if dtype is not None:  # the sum may have been computed in a wider dtype
             r = r.astype(a.dtype, copy=False)
         t = new(Tensor)
         t._array, t._grad, t._viewing, t._writes = r, None, None, None
@@ -355,7 +355,7 @@ def reduction(op: Op) -> Callable:
 
 
 def view(op: Op) -> Callable:
-    """x -> another look at the same memory."""
+    """x -> a view of the same memory."""
     kernel = op.kernel
     op.make_node = node_class
 
@@ -373,8 +373,7 @@ def view(op: Op) -> Callable:
 
 
 def general(op: Op, kernel: Callable | None = None) -> Callable:
-    """Tensors and settings -> one array or several: every op whose arguments follow no common pattern
-    (core/call.py)."""
+    """Tensors and settings -> one array or several: all other ops (core/call.py)."""
     kernel = kernel or op.kernel
     op.make_node = partial(node_class, several=" " in op.options.get("outputs", "") or op.options.get("list"))
 

@@ -42,8 +42,7 @@ class Watcher:
         """`value`'s elements have been written into `tensor`'s memory."""
 
     def on_move(self, to: Any, tensor: Any) -> None:
-        """`to` takes over the value of `tensor` and its place in the graph: `t_()` makes a tensor a view of its old
-        self."""
+        """`to` takes over the value and the node of `tensor`: `t_()` makes a tensor a view of its old value."""
 
     def on_set_data(self, tensor: Any) -> None:
         """The tensor's array is about to be replaced: `p.data = x`."""

@@ -2,11 +2,11 @@
 
     mul = op(lambda x, y, /: x * y,    x=lambda g, y: g * y,    y=lambda g, x: g * x)
 
-The first function computes the op; the parameters before the slash are tensors, the others are its settings. Then the
-gradient of each tensor. A rule's first parameter is the gradient of the output; its other parameters say what is
-saved: an input, `out`, `x_shape`, a setting, or a fact of the family (reductions: x_shape, dims, n). Names inside
-a rule are ops (core/worlds.py says what they mean); rules mention neither broadcasting nor accumulation: the engine does that.
-"""  # noqa: E501
+The first function computes the op: its parameters before the slash are tensors, the others are settings. Each further
+function is the rule of one tensor. A rule's first parameter is the gradient of the output; its other parameters name
+the saved values: an input, `out`, `x_shape`, a setting, or a fact of the family (reductions: x_shape, dims, n). The
+names inside a rule are ops (core/worlds.py). The engine undoes broadcasting and adds gradients, so rules do neither.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ import numpy as np
 
 from rushlight.core.node import Node
 
-# What the result's dtype is, for the family to see to.
+# How the dtype of the result follows from the dtypes of the inputs; families convert.
 SAME, FLOATING, BOOL, REAL = "same", "floating", "bool", "real"
 
 # The kinds of dtypes that `takes` names: bool, unsigned and signed integers, complex. An entry that leaves out `f`,
@@ -29,8 +29,8 @@ INTEGERS = frozenset(map(np.dtype, "?bBhHiIlLqQ"))  # `in` takes 50 ns, `.kind i
 
 
 class Names(dict):
-    """What the package has, by name. `own`: what users' files have, by keys (ops/user_ops.py): found here as well, but
-    not among the items."""
+    """{name: object of the package}. `own`: {key: object of a user's file} (ops/user_ops.py); lookups find these, too,
+    but iteration does not."""
 
     def __init__(self) -> None:
         self.own: dict[str, Any] = {}
@@ -115,12 +115,12 @@ class Op:
 
     @property
     def is_view(self) -> bool:
-        """Whether the result shows the memory of the input; with `copies=True`, where it can."""
+        """Whether the result shares the memory of the input (with `copies=True`: if it can)."""
         return self.family.__name__ == "view"
 
     @property
     def called(self) -> str:
-        """What errors and documentation call it: 'linalg.det' for the entry linalg_det."""
+        """The name in errors and documentation: 'linalg.det' for the entry linalg_det."""
         space, _, rest = self.name.partition("_")
         return self.options.get("called") or (f"{space}.{rest}" if space in NAMESPACES else self.name)
 
@@ -147,7 +147,7 @@ def in_namespace(name: str) -> bool:
 
 
 def rebind(function: Callable, world: dict[str, Any]) -> Callable:
-    """The same code, its names looked up in `world`, and before it among the numbers of the user's file."""
+    """A function with the same code whose names are looked up in `world`, after the numbers of the user's file."""
     if own := numbers(function):
         world = world.__class__({**world, **own})
     named = function.__name__, function.__defaults__, function.__closure__
@@ -166,7 +166,7 @@ def parameters(function: FunctionType | Callable) -> tuple[str, ...]:
 
 
 def ruled_inputs(op: Op) -> list[str]:
-    """The inputs that have an edge: all but a list of tensors without a rule."""
+    """The inputs that have an edge in the graph: all inputs but a list of tensors without a rule."""
     return [name for name in op.inputs if name != "tensors" or op.rules[name] is not None]
 
 
@@ -176,7 +176,7 @@ def node_name(name: str) -> str:
 
 
 def entry(family: Callable, result: str = SAME, **options: Any) -> Callable[..., Op]:
-    """A word for entries of one family: `view = entry(families.view)`."""
+    """A function that makes entries of one family: `view = entry(families.view)`."""
 
     def make(forward: Callable, *, doc: str = "", **rules: Any) -> Op:
         more = {name: rules.pop(name) for name in rules.keys() & OPTIONS.keys()}
@@ -185,60 +185,58 @@ def entry(family: Callable, result: str = SAME, **options: Any) -> Callable[...,
     return make
 
 
-# What an entry may say besides its rules. Of the mathematics, and of how the op is computed:
+# The options of an entry. First the mathematics, and how the op is computed:
 MATHEMATICS = {
-    "parts": "the op in other ops: what loops over rows, and fused loops, are written from (fast/formula.py)",
-    "outputs": "names of several outputs, in order: 'values indices'",
-    "fixed": "the place of an output that is kept for the rules alone, and has no gradient",
-    "apart": "the name of an output of which the rules keep a copy, so that users may write to it",
-    "promote": "inputs brought to one dtype first: 'x y'",
-    "numbers": "which of two operands may be Python numbers, where it is not the second alone: '', 'x y'",
-    "single": "tensors of half precision beside a number, or a 0-d tensor, are computed in single precision",
-    "wide_rules": "its rules take tensors of half precision to single, and round their results once: they count, or "
-    "compute in several steps. Elementwise ops do so without it",
-    "stays": "the input that is still saved after backward, since it is a number most of the time: the graph may be "
-    "gone through a second time, as in torch",
-    "kernel": "the array function, where the world of arrays has none of the op's name",
-    "onto": "the kernel that writes into x itself, where the op's writes into a copy",
-    "empty": "what a reduction over an empty list of dimensions means where it is not all of them: ()",
-    "takes": "the kinds of dtypes that it takes, where they are not all, after promotion: b bool, u unsigned, i "
-    "signed integers, f floating-point, c complex; 0: a 0-d tensor may have any dtype. Only elementwise ops "
-    "refuse tensors of no elements",
-    "strict": "operands of different dtypes are an error; in these words, if it is text",
-    "copies": "a view that may have to copy",
-    "itself": "a view that is the tensor itself where the kernel returns the array itself",
-    "strides": "a view that depends on how the tensor lies in memory",
-    "batched": "how vmap runs it where its family does not say: align, matrix, shift, insert, fold, whole, dynamic "
-    "(func/batching_families.py)",
-    "linear": "the inputs in each of which it is linear: its derivative there, forward, is the op itself",
-    "jointly": "the inputs in which it is linear together: its derivative is the op of all their tangents",
-    "added": "the inputs that are added to what is linear in the others, and may be left out",
-    "boolean": "False if a bool tensor is refused beside another dtype, too",
-    "exact": "rounds nothing: each result is an element of an input, its opposite, or a whole number",
-    "fused": "False where a compiled loop may not write the formula out: it is the mathematics, but not the numerics",
-    "in_order": "a view of the same elements in the same order, in another shape",
-    "sizes": "the sizes that it passes on without computing with them: 'all', or 'leading' for samples and channels; "
-    "or a function of what it is given that tells the shapes and dtypes of its outputs "
-    "(ops/meta/symbolic_sizes.py)",
-    "sparse_gradient": "its gradient is sparse, which a program would make dense: it is not compiled",
+    "parts": "the op in terms of other ops; loops over rows and fused loops are written from it (fast/formula.py)",
+    "outputs": "the names of several outputs, in order: 'values indices'",
+    "fixed": "the number of an output that only the rules read; it has no gradient",
+    "apart": "the name of an output that nodes keep as a copy, so that users may write to the output",
+    "promote": "the inputs that are converted to one dtype first: 'x y'",
+    "numbers": "the operands that may be Python numbers: '', 'x y'; default: the second",
+    "single": "a half-precision tensor beside a number or a 0-d tensor is computed in float32",
+    "wide_rules": "the rules convert half precision to float32 and round their results once, because they count or "
+    "take several steps; elementwise ops do so without this option",
+    "stays": "the input that nodes keep after backward: it is a number in most calls. The graph may then run twice, "
+    "as in torch",
+    "kernel": "the array function, if the world of arrays has none of the op's name",
+    "onto": "the kernel that writes into x itself; the op's own kernel writes into a copy",
+    "empty": "the meaning of an empty list of dimensions in a reduction; () reduces no dimension. Default: all",
+    "takes": "the kinds of dtypes that the op takes after promotion: b bool, u unsigned, i signed integers, f "
+    "floating-point, c complex; 0: a 0-d tensor may have any dtype. Only elementwise ops refuse empty tensors",
+    "strict": "operands of different dtypes are an error; a text is the error's message",
+    "copies": "a view op that may have to copy",
+    "itself": "a view op that returns the tensor itself if the kernel returns its array itself",
+    "strides": "a view op that depends on the strides of the tensor",
+    "batched": "how vmap runs the op, if its family does not determine that: align, matrix, shift, insert, fold, "
+    "whole, dynamic (func/batching_families.py)",
+    "linear": "the inputs in each of which the op is linear: the forward derivative is the op itself",
+    "jointly": "the inputs in which the op is linear together: the derivative is the op of all their tangents",
+    "added": "the inputs that are added to a term that is linear in the others; they may be left out",
+    "boolean": "False if a bool tensor beside a tensor of another dtype is refused",
+    "exact": "no result is rounded: each is an element of an input, its negative, or an integer",
+    "fused": "False if a compiled loop may not use the formula, because its rounding errors differ from the kernel's",
+    "in_order": "a view op whose result has the same elements in the same order, in another shape",
+    "sizes": "the sizes that the op copies to its result: 'all', or 'leading' for samples and channels; or a function "
+    "from the arguments to the shapes and dtypes of the outputs (ops/meta/symbolic_sizes.py)",
+    "sparse_gradient": "the gradient is sparse; such ops are not compiled, because a program would make it dense",
     "own": "an op in a user's own file (ops/user_ops.py)",
-    "random": "draws fresh numbers: two calls are never one, and nothing is computed once for all",
+    "random": "the op draws random numbers: two equal calls are not merged, and nothing is computed in advance",
 }
-# Of torch's surface: names, and where users find the op:
+# Then torch's surface: names, and where users find the op:
 SURFACE = {
     "alias": "other names: 'absolute'",
-    "order": "the parameters in the order in which users give them, where tensors do not come first",
-    "names": "the public names of parameters, where they are not the usual ones: {'n': 'chunks'}",
+    "order": "the order of the parameters in users' calls, if the tensors do not come first",
+    "names": "the public names of parameters that differ from the usual ones: {'n': 'chunks'}",
     "variadic": "the setting that collects further positional arguments: x.reshape(2, 3)",
-    "called": "what errors call it, where users know it by another name",
-    "method": "whether tensors have it as a method",
-    "function": "whether the package has it as a function",
-    "inplace": "whether the form with an underscore exists",
+    "called": "the name in errors, if users know the op by another name",
+    "method": "False if tensors do not have the op as a method",
+    "function": "False if the package does not have the op as a function",
+    "inplace": "False if there is no form with an underscore",
     "list": "the outputs are a list of any length",
-    "out": "(op, out, result) -> out: fills out= where it must have a certain dtype",
+    "out": "(op, out, result) -> out: the function that fills out=, for ops whose out= must have a certain dtype",
     "separate": "out= must not share memory with the inputs",
-    "node": "torch's name of the node where it is not the op's, or a function of the node that tells "
-    "(ops/tensor/node_names.py)",
+    "node": "torch's name of the node if it is not derived from the op's name, or a function from the node to its "
+    "name (ops/tensor/node_names.py)",
 }
 OPTIONS = {**MATHEMATICS, **SURFACE}
 

@@ -243,8 +243,7 @@ class Tensor(Methods):
     # -- hooks -------------------------------------------------------------------------------------
 
     def register_hook(self, hook: Callable) -> Handle:
-        """Call `hook(grad)` when backward has computed this tensor's gradient. A tensor returned by the hook replaces
-        it."""
+        """Call `hook(grad)` when backward has computed this gradient. A tensor that the hook returns replaces it."""
         if self._node is None:
             raise runtime_error(
                 "cannot register a hook on a tensor that doesn't require gradient", "call requires_grad_() first"

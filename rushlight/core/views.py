@@ -70,8 +70,7 @@ def first_views(root: Tensor) -> list:
 
 
 def unregistered(view: Tensor) -> Tensor:
-    """`view`, no longer registered as a view. For results whose base no other tensor uses: an op reshaped its
-    result."""
+    """`view`, no longer registered as a view. For results whose base no other tensor uses."""
     view._viewing = None
     return view
 
@@ -114,8 +113,7 @@ def register_opaque(view: Tensor, parent: Tensor) -> Tensor:
 
 
 def make_stale(weak: ref) -> None:
-    """Give a `Stale` node to the views of a rewritten base that a Function returned, and to the views of these
-    views."""
+    """Give a `Stale` node to views of a rewritten base that a Function returned, and to views of these."""
     root = weak()
     for view in [] if root is None else all_views(root):
         if view._node is not None and is_opaque(view):
@@ -156,8 +154,7 @@ class Region:
 
 
 class CopySlices(Node):
-    """The base's node after a write through a view. Edges: the base's node before the write, the written value's
-    node."""
+    """The base's node after a write through a view. Edges: the nodes of the old base and of the written value."""
 
     __slots__ = ("in_order", "region", "strides")
     region: Region
@@ -189,8 +186,7 @@ class CopySlices(Node):
 
 
 def assign(x: Tensor, r: Tensor, op: str | None = None) -> Tensor:
-    """Write the elements of `r` into `x`, in memory and in the graph. Returns `x`. `op`: the name for error
-    messages."""
+    """Write the elements of `r` into `x`, in memory and in the graph. Returns `x`. `op`: for errors."""
     check_fits(x, r, op)
     m = mode()
     recorded = m.grad and (x._node is not None or r._node is not None or x._root._node is not None)
@@ -412,7 +408,7 @@ def living_views(root: Tensor) -> list[Tensor]:
 
 
 def into(out: Any, result: Any, *apart: Tensor) -> Any:
-    """Fill `out` with the result and return `out`, resized to the result's shape.
+    """Write the result into `out`, resized to the result's shape. Returns `out`.
 
     `apart`: the tensors whose memory `out` must not share.
     """
@@ -454,7 +450,7 @@ def into(out: Any, result: Any, *apart: Tensor) -> Any:
 
 
 def filled(out: Any, result: Any) -> Any:
-    """The result of an op on operands that are no arrays, sparse tensors: in `out`, where that is given."""
+    """The result of an op on operands without arrays (sparse tensors), written into `out` if that is given."""
     if out is None:
         return result
     return out.copy_(result) if out.is_sparse or result.is_sparse else into(out, result)
@@ -467,7 +463,7 @@ def check_out(out: Any) -> None:
 
 
 def check_out_dtype(out: Tensor, result: Tensor) -> None:
-    """RuntimeError for results of which torch converts none: values and indices, the parts of a decomposition."""
+    """RuntimeError for another dtype. torch converts no results of ops with several outputs."""
     check_out(out)
     if out.dtype is not result.dtype:
         raise runtime_error(

@@ -33,9 +33,9 @@ TENSORS: dict[str, Any] = {"__builtins__": builtins, "__name__": __name__}
 
 
 def adopt(kernels: ModuleType) -> None:
-    """Let every public function of a module of kernels be a name of the world of arrays; not Python's own (math.prod).
+    """Add the public functions of a module of kernels to the world of arrays, without Python's own (math.prod).
 
-    Helpers of rules keep their names, in whatever order tables are loaded.
+    Names of helpers of rules are not replaced, in whatever order the tables are loaded.
     """
     ARRAYS.update(
         (name, value)
@@ -48,7 +48,7 @@ def adopt(kernels: ModuleType) -> None:
 
 
 def shared(function: Callable, own: bool = False) -> Callable:
-    """A helper of rules: like them written once, in names of ops, and there in all worlds. `own`: of a user's file."""
+    """Register a helper of rules in all worlds. It is written once, in names of ops. `own`: it is in a user's file."""
     (SHARED.own if own else SHARED)[function.__name__] = function
     for world in (ARRAYS, TENSORS):
         world[function.__name__] = rebind(function, world)
@@ -57,8 +57,7 @@ def shared(function: Callable, own: bool = False) -> Callable:
 
 @shared
 def not_differentiable(function, argument):
-    """The rule of an input that a function depends on, and by which neither torch nor this library differentiates
-    it."""
+    """The rule of an input by which neither torch nor this library differentiates the function."""
     raise RuntimeError(
         f"The function '{function}' is not differentiable with respect to argument '{argument}'. This input cannot "
         "have requires_grad True.; hint: detach() it"

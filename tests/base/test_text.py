@@ -154,7 +154,7 @@ def test_a_traceback_shows_the_line_of_a_call(monkeypatch):
     with pytest.raises(RuntimeError) as raised:
         rushlight.ones(2, 3).reshape(7)
     shown = lines_of(raised.value)
-    assert shown[call.__file__] == "return otherwise(op, values, error, out)"
+    assert shown[call.__file__] == "return fallback(op, values, error, out)"
     cause = lines_of(raised.value.__context__)
     assert cause[call.__file__].startswith("result = kernel(")
 
