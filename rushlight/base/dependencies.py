@@ -47,8 +47,8 @@ def numba_loads() -> bool:
 
 
 def scipy_part(name: str, asked: str) -> ModuleType:
-    """SciPy's module of that name, imported on first use; `asked`: the function that needs it, for the error
-    message."""
+    """The module `scipy.name`, imported on first use. `asked`: the beginning of the error, such as "products of sparse
+    matrices need"."""
     try:
         import_module("scipy")  # scipy itself: submodules of an uninstalled SciPy may still be importable
         return import_module(f"scipy.{name}")

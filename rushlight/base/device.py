@@ -9,27 +9,9 @@ from typing import Any
 from rushlight.base.errors import NoCuda, explain, runtime_error, type_error
 
 KNOWN = (
-    "cpu",
-    "cuda",
-    "ipu",
-    "xpu",
-    "mkldnn",
-    "opengl",
-    "opencl",
-    "ideep",
-    "hip",
-    "ve",
-    "fpga",
-    "maia",
-    "xla",
-    "lazy",
-    "vulkan",
-    "mps",
-    "meta",
-    "hpu",
-    "mtia",
-    "privateuseone",
-)
+    "cpu", "cuda", "ipu", "xpu", "mkldnn", "opengl", "opencl", "ideep", "hip", "ve", "fpga", "maia", "xla", "lazy",
+    "vulkan", "mps", "meta", "hpu", "mtia", "privateuseone",
+)  # fmt: skip
 DEVICE_STRING = r"([a-z_]+)(?::(0|[1-9][0-9]*))?"
 
 
@@ -55,15 +37,9 @@ class device:
         elif isinstance(type, str):
             kind, position = _parsed(type, index)
         elif type.__class__ is int and index is None:
-            raise runtime_error(
-                "device(): "
-                + (
-                    "Device index must not be negative"
-                    if type < 0
-                    else "Cannot access accelerator device when none is available"
-                )
-                + f": {type}: use 'cpu'"
-            )
+            absent = "Cannot access accelerator device when none is available"
+            why = "Device index must not be negative" if type < 0 else absent
+            raise runtime_error(f"device(): {why}: {type}: use 'cpu'")
         else:
             raise type_error(
                 f"device(): a string such as 'cpu' or a device is needed, not {type!r}"

@@ -103,22 +103,9 @@ complex128 = dtype("complex128", "ComplexDouble", COMPLEX, 16)
 
 HALVES = "eE"  # dtype.char of float16 and bfloat16, which ops compute in float32
 DTYPES = (
-    bool_,
-    uint8,
-    int8,
-    int16,
-    int32,
-    int64,
-    uint16,
-    uint32,
-    uint64,
-    float16,
-    bfloat16,
-    float32,
-    float64,
-    complex64,
-    complex128,
-)
+    bool_, uint8, int8, int16, int32, int64, uint16, uint32, uint64,
+    float16, bfloat16, float32, float64, complex64, complex128,
+)  # fmt: skip
 
 # Dtypes without tensors; they exist so that programs can compare with them.
 NAMED_ONLY = (

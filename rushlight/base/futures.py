@@ -1,4 +1,4 @@
-"""torch.futures: results that come later.
+"""torch.futures: results that are set later.
 
 A completed future calls its callbacks, which may complete other futures, and so on. Pending calls are in a list, so
 chains may have any length, without recursion.
@@ -25,7 +25,7 @@ Callback = Callable[[], "Future | None"]
 FAILED = "Got the following error when running the callback: "
 
 
-def told(error: BaseException) -> str:
+def callback_failed(error: BaseException) -> str:
     """torch's text of an error in a callback."""
     return f"{FAILED}{type(error).__name__}: {error}"
 
@@ -139,7 +139,7 @@ class Future(Generic[T]):
             try:
                 callback(self)
             except Exception as error:
-                print(told(error), file=sys.stderr)
+                print(callback_failed(error), file=sys.stderr)
 
         self._call(run)
 
@@ -155,7 +155,7 @@ class Future(Generic[T]):
             try:
                 after._settle(callback(self))
             except BaseException as error:
-                failed = RuntimeError(told(error))
+                failed = RuntimeError(callback_failed(error))
                 failed.__cause__ = error
                 after._settle(None, failed)
             return after

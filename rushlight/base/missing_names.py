@@ -19,28 +19,16 @@ EXPORT = "rushlight.compiler.export(model, example, folder) for a program that n
 INSTEAD = {  # prefix of a name -> the replacement to suggest; the longest prefix wins
     **dict.fromkeys(
         (
-            "torch.ao",
-            "torch.quantiz",
-            "torch.dequantize",
-            "torch.fake_quantize_",
-            "torch.per_tensor_",
-            "torch.per_channel_",
-            "torch.nn.quantized",
-            "torch.nn.qat",
-            "torch.nn.intrinsic",
-            "torch.nn.quantizable",
-            "torch.qscheme",
-            "torch.quint",
-            "torch.fbgemm_",
+            *("torch.ao", "torch.quantiz", "torch.dequantize", "torch.fake_quantize_", "torch.per_tensor_"),
+            *("torch.per_channel_", "torch.nn.quantized", "torch.nn.qat", "torch.nn.intrinsic"),
+            *("torch.nn.quantizable", "torch.qscheme", "torch.quint", "torch.fbgemm_"),
         ),
         SMALL,
     ),
     **dict.fromkeys(
         (
-            "torch.distributed.pipelining",
-            "torch.distributed.elastic",
-            "torch.distributed.rpc",
-            "torch.distributed.tensor.parallel",
+            *("torch.distributed.pipelining", "torch.distributed.elastic"),
+            *("torch.distributed.rpc", "torch.distributed.tensor.parallel"),
         ),
         PARALLEL,
     ),
@@ -79,8 +67,8 @@ class NoName(AttributeError):
 
     def __str__(self) -> str:
         path = public(self.args[0])
-        told = instead(f"{path}.{self.name}", path, dir(self.obj))
-        return f"module '{self.args[0]}' has no attribute '{self.name}'\n  hint: {told}"
+        hint = instead(f"{path}.{self.name}", path, dir(self.obj))
+        return f"module '{self.args[0]}' has no attribute '{self.name}'\n  hint: {hint}"
 
     def __reduce__(self) -> tuple:
         return AttributeError, (str(self),)
@@ -124,9 +112,9 @@ def public(home: str) -> str:
 
 def instead(name: str, path: str, known: Iterable[str]) -> str:
     """The hint for a missing `name`: the replacement, else the nearest of the `known` names in module `path`."""
-    told = max((start for start in INSTEAD if name.startswith(start)), key=len, default=None)
-    if told is not None:
-        return INSTEAD[told] if INSTEAD[told] is SMALL else f"instead {INSTEAD[told]}"
+    prefix = max((start for start in INSTEAD if name.startswith(start)), key=len, default=None)
+    if prefix is not None:
+        return INSTEAD[prefix] if INSTEAD[prefix] is SMALL else f"instead {INSTEAD[prefix]}"
     word = name.rpartition(".")[2]
     for other in ("nn.functional", "nn", "linalg", "special", "fft", "optim", "utils.data"):
         module = sys.modules.get(f"rushlight.{other}")
@@ -140,14 +128,8 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     """The most similar public name among `known`, or None."""
     from difflib import get_close_matches  # slow to import, and only needed for errors
 
-    return next(
-        iter(
-            get_close_matches(
-                name, [other for other in known if not other.startswith("_")], 1, 0.7 if len(name) > 3 else 0.8
-            )
-        ),
-        None,
-    )
+    public_names = [other for other in known if not other.startswith("_")]
+    return next(iter(get_close_matches(name, public_names, 1, 0.7 if len(name) > 3 else 0.8)), None)
 
 
 # Set by rushlight.compat: (module, name) -> torch's class that is missing, or None.

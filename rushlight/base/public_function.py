@@ -64,7 +64,7 @@ SHOWN = frozenset(
 
 
 def public(value: Any) -> Any:
-    """The public form of a Python function; other values as they are."""
+    """The public form of a Python function; other values unchanged."""
     if type(value) not in FUNCTIONS:
         return value
     found = MADE.get(value)
@@ -74,7 +74,7 @@ def public(value: Any) -> Any:
 
 
 def private(value: Any) -> Any:
-    """The Python function behind a public one; other values as they are."""
+    """The Python function behind a public function; other values unchanged."""
     return value.func if type(value) is PublicFunction else value
 
 

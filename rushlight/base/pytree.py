@@ -241,8 +241,7 @@ def LeafSpec() -> TreeSpec:
     return LEAF
 
 
-# -- flatten and unflatten
-# ----------------------------------------------------------------------------
+# -- flatten and unflatten -------------------------------------------------------------------------
 
 
 def tree_flatten(tree: PyTree, is_leaf: IsLeaf = None) -> tuple[list, TreeSpec]:
@@ -289,7 +288,7 @@ def tree_iter(tree: PyTree, is_leaf: IsLeaf = None) -> Iterator:
 
 
 def tree_structure(tree: PyTree, is_leaf: IsLeaf = None) -> TreeSpec:
-    """The form."""
+    """The structure."""
     return tree_flatten(tree, is_leaf)[1]
 
 

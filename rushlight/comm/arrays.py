@@ -13,7 +13,7 @@ from rushlight.core.tensor import Tensor, noticed, writes_of
 
 
 def check_tensor(value: Any, name: str) -> Tensor:
-    """The tensor. TypeError for anything else."""
+    """The value, which must be a tensor with elements (not meta)."""
     if not isinstance(value, Tensor):
         raise type_error(
             f"Invalid function argument. Expected parameter `{name}` of type torch.Tensor\n"
@@ -25,14 +25,14 @@ def check_tensor(value: Any, name: str) -> Tensor:
     return value
 
 
-def check_list(values: Any, name: str, size: int) -> list[Tensor]:
-    """The tensors of a list, one for each rank."""
+def check_list(values: Any, name: str, size: int | None = None) -> list[Tensor]:
+    """The tensors of a list of `size` tensors, one for each rank; None: of any length."""
     if not isinstance(values, (list, tuple)):
         raise type_error(
             f"Invalid function argument. Expected parameter `{name}` of type List[torch.Tensor]\n             but "
             f"got {type(values)} instead."
         )
-    if len(values) != size:
+    if size not in (None, len(values)):
         raise runtime_error(
             f"invalid tensor list `{name}` (expected length {size}, got {len(values)})",
             "one tensor for each rank of the group",
@@ -41,7 +41,7 @@ def check_list(values: Any, name: str, size: int) -> list[Tensor]:
 
 
 def check_same(tensors: Sequence[Tensor], like: Tensor, name: str) -> None:
-    """Raise where tensors differ in dtype or number of elements."""
+    """ValueError for tensors that differ from `like` in dtype or number of elements."""
     for i, t in enumerate(tensors):
         if t.dtype != like.dtype:
             raise value_error(
@@ -54,12 +54,12 @@ def check_same(tensors: Sequence[Tensor], like: Tensor, name: str) -> None:
 
 
 def text(tensor: Tensor) -> str:
-    """dtype and shape, for errors and for the comparison of the ranks' calls."""
+    """The dtype and shape, for errors and to compare the calls of the ranks."""
     return f"{tensor._array.dtype} {tensor._array.shape}"
 
 
 def raw(array: np.ndarray) -> np.ndarray:
-    """The bytes of an array in its order, the same memory where it is contiguous."""
+    """The bytes of an array in C order: a view if the array is contiguous, otherwise a copy."""
     return np.ascontiguousarray(array).reshape(-1).view(np.uint8)
 
 
@@ -69,7 +69,7 @@ def written(tensor: Tensor) -> None:
 
 
 def into(tensor: Tensor, array: np.ndarray) -> Callable[[], None]:
-    """What is to be done once MPI has filled `array` for the tensor."""
+    """A function that copies `array`, which MPI has filled, into the tensor."""
 
     def finish() -> None:
         own = tensor._array
@@ -82,7 +82,7 @@ def into(tensor: Tensor, array: np.ndarray) -> Callable[[], None]:
 
 
 def into_bytes(tensors: Sequence[Tensor], array: np.ndarray) -> Callable[[], None]:
-    """What is to be done once MPI has filled `array` with the bytes of these tensors, in turn."""
+    """A function that copies `array`, which MPI has filled with the tensors' concatenated bytes, into the tensors."""
 
     def finish() -> None:
         at = 0

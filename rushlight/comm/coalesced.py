@@ -1,4 +1,4 @@
-"""Collectives of several tensors at once, and the operations of a group as its methods, as in torch."""
+"""Collectives of several tensors at once."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from rushlight.base.errors import runtime_error, type_error, value_error
-from rushlight.comm.arrays import check_same, check_tensor, into_bytes, joined, raw, space, text
-from rushlight.comm.collectives import ended, reduced_in_place
+from rushlight.base.errors import runtime_error, value_error
+from rushlight.comm.arrays import check_list, check_same, into_bytes, joined, raw, space, text
+from rushlight.comm.collectives import ended, reduced_in_place, run
 from rushlight.comm.groups import member
 from rushlight.comm.reduce_op import ReduceOp, check_op
 from rushlight.comm.work import Work
@@ -22,18 +22,8 @@ __all__ = [
 ]  # fmt: skip
 
 
-def check_tensors(values: Any, name: str) -> list[Tensor]:
-    """The tensors of a list of any length."""
-    if not isinstance(values, (list, tuple)):
-        raise type_error(
-            f"Invalid function argument. Expected parameter `{name}` of type List[torch.Tensor]\n             but "
-            f"got {type(values)} instead."
-        )
-    return [check_tensor(value, name) for value in values]
-
-
 def check_same_dtype(tensors: Sequence[Tensor]) -> None:
-    """ValueError for tensors of several dtypes; complex numbers go with those of their parts."""
+    """ValueError for tensors of several dtypes. A complex dtype counts as the dtype of its real part."""
     for t in tensors:
         if t._array.real.dtype != tensors[0]._array.real.dtype:
             raise value_error(
@@ -46,7 +36,7 @@ def all_reduce_coalesced(
     tensors: Sequence[Tensor], op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False
 ) -> Work | None:
     """`all_reduce` of each tensor, as one operation."""
-    every = check_tensors(tensors, "tensors")
+    every = check_list(tensors, "tensors")
     for t in every:
         check_op(op, t._array)
     check_same_dtype(every)
@@ -62,7 +52,7 @@ def all_gather_coalesced(
     async_op: bool = False,
 ) -> Work | None:
     """output_tensor_lists[i][k] = tensor k of rank i."""
-    inputs = check_tensors(input_tensor_list, "input_tensor_list")
+    inputs = check_list(input_tensor_list, "input_tensor_list")
     check_same_dtype(inputs)
     if (own := member(group)) is None:
         return None
@@ -71,7 +61,7 @@ def all_gather_coalesced(
             f"invalid output lists (expected {own.size()}, got {len(output_tensor_lists)})",
             "one list for each rank of the group",
         )
-    lists = [check_tensors(one, "output_tensor_lists") for one in output_tensor_lists]
+    lists = [check_list(one, "output_tensor_lists") for one in output_tensor_lists]
     for one in lists:
         if len(one) != len(inputs):
             raise runtime_error(f"an output list has {len(one)} tensors, and there are {len(inputs)}")
@@ -80,29 +70,23 @@ def all_gather_coalesced(
     outputs = [t for one in lists for t in one]
     x = joined(inputs) if inputs else space(0)
     out = space(x.nbytes * own.size())
-    work = own.begin(
-        f"all_gather({', '.join(map(text, inputs))})",
-        lambda: [own.transport.all_gather(out, x)],
-        into_bytes(outputs, out),
-        outputs,
-        inputs,
-    )
-    return ended(work, async_op)
+    what = f"all_gather({', '.join(map(text, inputs))})"
+    return run(own, async_op, what, lambda: own.transport.all_gather(out, x), into_bytes(outputs, out), outputs, inputs)
 
 
 def _broadcast_coalesced(process_group: Any, tensors: Sequence[Tensor], buffer_size: int = 0, src: int = 0) -> None:
-    """tensors = those of rank `src` of the group, in one message."""
-    every = check_tensors(tensors, "tensors")
+    """tensors = the tensors of rank `src` of the group, sent in one message."""
+    every = check_list(tensors, "tensors")
     if (own := member(process_group)) is None or not every:
         return
     array = joined(every)
     what = f"broadcast({', '.join(map(text, every))}, src={own.ranks[src]})"
     finish = None if own.rank() == src else into_bytes(every, array)
-    own.begin(what, lambda: [own.transport.broadcast(raw(array), src)], finish, every).wait()
+    run(own, False, what, lambda: own.transport.broadcast(raw(array), src), finish, every)
 
 
 class _CoalescingManager:
-    """The operations that were begun inside `_coalescing_manager`."""
+    """Operations begun inside `_coalescing_manager`."""
 
     def __init__(self) -> None:
         self.works: list[Work] = []
@@ -120,8 +104,8 @@ class _CoalescingManager:
 
 @contextmanager
 def _coalescing_manager(group: Any = None, device: Any = None, async_ops: bool = False) -> Iterator[_CoalescingManager]:
-    """Operations inside belong together. MPI begins each at once; `wait()` of what this yields waits for the works that
-    were appended."""
+    """A group of operations. MPI begins each of them at once; `wait()` of the yielded manager waits for the works that
+    were appended to it."""
     manager = _CoalescingManager()
     yield manager
     if not async_ops:
@@ -129,7 +113,7 @@ def _coalescing_manager(group: Any = None, device: Any = None, async_ops: bool =
 
 
 def supports_complex(reduceOp: Any) -> bool:
-    """Whether complex numbers have this reduction."""
+    """Whether this reduction exists for complex numbers."""
     try:
         check_op(reduceOp, np.zeros(0, np.complex64))
     except (ValueError, RuntimeError):

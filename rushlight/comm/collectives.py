@@ -1,11 +1,12 @@
 """The collectives of tensors: operations that all ranks of a group call.
 
-Each checks its tensors, tells what it is (dtypes and sizes, which must be the same on all ranks), begins MPI's
-operation on the tensors' memory, and says what is left to do when MPI is done."""
+Each checks its tensors and passes `ProcessGroup.begin` three things: a text with the operation, dtypes and sizes, which
+must agree between ranks; the MPI call on the tensors' memory; and a function to call when MPI is done."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -26,21 +27,29 @@ __all__ = [
 
 
 def ended(work: Work, async_op: bool) -> Work | None:
-    """The work of an asynchronous operation; None after waiting for another."""
+    """The work if `async_op`; otherwise None, after the operation is complete."""
     if async_op:
         return work
     work.wait()
     return None
 
 
+def run(
+    own: ProcessGroup, async_op: bool, what: str, start: Callable[[], Any], finish: Callable[[], None] | None = None,
+    outputs: Sequence[Tensor] = (), inputs: Sequence[Tensor] | None = None,
+) -> Work | None:  # fmt: skip
+    """`ProcessGroup.begin` of an operation that is one call of MPI, then `ended`."""
+    return ended(own.begin(what, lambda: [start()], finish, outputs, inputs), async_op)
+
+
 def averaged(array: np.ndarray, op: ReduceOp, size: int) -> None:
-    """Divide what was summed for a mean."""
+    """Divide a sum by the number of ranks if `op` is the mean."""
     if op is ReduceOp.AVG:
         array /= array.dtype.type(size)
 
 
 def reduced_in_place(own: ProcessGroup, tensors: Sequence[Tensor], op: ReduceOp) -> Work:
-    """The work of the reductions of several tensors, each of which is written in place."""
+    """Begin to reduce several tensors in place, as one operation."""
     arrays = [reducible(t._array) for t in tensors]
     names = [op_for(op, t._array) for t in tensors]
     writes = [into(t, array) for t, array in zip(tensors, arrays)]
@@ -59,7 +68,7 @@ def reduced_in_place(own: ProcessGroup, tensors: Sequence[Tensor], op: ReduceOp)
 
 
 def all_reduce(tensor: Tensor, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False) -> Work | None:
-    """tensor = sum of the tensors of all ranks; or their mean, product, minimum, maximum or bits by `op`."""
+    """tensor = sum of the tensors of all ranks; `op` names another reduction."""
     if isinstance(tensor, Tensor) and tensor.is_sparse:
         if (own := member(group)) is None:
             return None
@@ -81,20 +90,15 @@ def broadcast(
     root = root_in(own, src, group_src, "src")
     array = raw(tensor._array)
     finish = None if root == own.rank() else into_bytes([tensor], array)
-    work = own.begin(
-        f"broadcast({text(tensor)}, src={own.ranks[root]})",
-        lambda: [own.transport.broadcast(array, root)],
-        finish,
-        [tensor],
-    )
-    return ended(work, async_op)
+    what = f"broadcast({text(tensor)}, src={own.ranks[root]})"
+    return run(own, async_op, what, lambda: own.transport.broadcast(array, root), finish, [tensor])
 
 
 def reduce(
     tensor: Tensor, dst: int | None = None, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False,
     group_dst: int | None = None,
 ) -> Work | None:  # fmt: skip
-    """On rank `dst`, tensor = sum of the tensors of all ranks, or what `op` makes of them."""
+    """On rank `dst`, tensor = sum of the tensors of all ranks; `op` names another reduction."""
     check_tensor(tensor, "tensor")
     if (own := member(group)) is None:
         return None
@@ -108,13 +112,8 @@ def reduce(
             averaged(array, op, own.size())
             write()
 
-    work = own.begin(
-        f"reduce({text(tensor)}, {op.name}, dst={own.ranks[root]})",
-        lambda: [own.transport.reduce(array, name, root)],
-        finish,
-        [tensor],
-    )
-    return ended(work, async_op)
+    what = f"reduce({text(tensor)}, {op.name}, dst={own.ranks[root]})"
+    return run(own, async_op, what, lambda: own.transport.reduce(array, name, root), finish, [tensor])
 
 
 def all_gather(tensor_list: Sequence[Tensor], tensor: Tensor, group: Any = None, async_op: bool = False) -> Work | None:
@@ -125,18 +124,12 @@ def all_gather(tensor_list: Sequence[Tensor], tensor: Tensor, group: Any = None,
     outputs = check_list(tensor_list, "tensor_list", own.size())
     check_same(outputs, tensor, "tensor_list")
     out, x = space(tensor._array.nbytes * own.size()), raw(tensor._array)
-    work = own.begin(
-        f"all_gather({text(tensor)})",
-        lambda: [own.transport.all_gather(out, x)],
-        into_bytes(outputs, out),
-        outputs,
-        [tensor],
-    )
-    return ended(work, async_op)
+    what, finish = f"all_gather({text(tensor)})", into_bytes(outputs, out)
+    return run(own, async_op, what, lambda: own.transport.all_gather(out, x), finish, outputs, [tensor])
 
 
 def check_parts(whole: Tensor, part: Tensor, size: int, names: tuple[str, str]) -> None:
-    """Raise unless `whole` has room for `size` parts."""
+    """ValueError unless `whole` has the dtype and the number of elements of `size` parts."""
     if whole.dtype != part.dtype:
         raise value_error(f"{names[0]} must have the same type as {names[1]}: {whole.dtype}, {part.dtype}")
     if whole.numel() != part.numel() * size:
@@ -158,21 +151,16 @@ def all_gather_into_tensor(
     out, x = raw(output_tensor._array), raw(input_tensor._array)
     if np.may_share_memory(out, x):  # FSDP gathers into the tensor that holds its own part
         x = x.copy()
-    work = own.begin(
-        f"all_gather_into_tensor({text(input_tensor)})",
-        lambda: [own.transport.all_gather(out, x)],
-        into_bytes([output_tensor], out),
-        [output_tensor],
-        [input_tensor],
-    )
-    return ended(work, async_op)
+    what, outputs = f"all_gather_into_tensor({text(input_tensor)})", [output_tensor]
+    finish = into_bytes(outputs, out)
+    return run(own, async_op, what, lambda: own.transport.all_gather(out, x), finish, outputs, [input_tensor])
 
 
 def list_at_root(
     own: ProcessGroup, root: int, tensors: Sequence[Tensor] | None, name: str, tensor: Tensor
 ) -> list[Tensor]:
-    """The list of tensors that the root alone has, one like `tensor` for each rank; empty on other ranks. `name`: of
-    the argument, "gather_list"."""
+    """The tensors of the argument `name`, which only the root gives: one like `tensor` for each rank. [] on other
+    ranks."""
     side = "destination" if name == "gather_list" else "source"
     if own.rank() != root:
         if tensors:
@@ -197,14 +185,9 @@ def gather(
     outputs = list_at_root(own, root, gather_list, "gather_list", tensor)
     out = space(tensor._array.nbytes * own.size()) if outputs else None
     x = raw(tensor._array)
-    work = own.begin(
-        f"gather({text(tensor)}, dst={own.ranks[root]})",
-        lambda: [own.transport.gather(out, x, root)],
-        None if out is None else into_bytes(outputs, out),
-        outputs,
-        [tensor],
-    )
-    return ended(work, async_op)
+    what = f"gather({text(tensor)}, dst={own.ranks[root]})"
+    finish = None if out is None else into_bytes(outputs, out)
+    return run(own, async_op, what, lambda: own.transport.gather(out, x, root), finish, outputs, [tensor])
 
 
 def scatter(
@@ -219,33 +202,29 @@ def scatter(
     inputs = list_at_root(own, root, scatter_list, "scatter_list", tensor)
     x = joined(inputs) if inputs else None
     out = raw(tensor._array)
-    work = own.begin(
-        f"scatter({text(tensor)}, src={own.ranks[root]})",
-        lambda: [own.transport.scatter(out, x, root)],
-        into_bytes([tensor], out),
-        [tensor],
-    )
-    return ended(work, async_op)
+    what, finish = f"scatter({text(tensor)}, src={own.ranks[root]})", into_bytes([tensor], out)
+    return run(own, async_op, what, lambda: own.transport.scatter(out, x, root), finish, [tensor])
 
 
-def reduced_part(own: ProcessGroup, what: str, output: Tensor, whole: np.ndarray, name: str, op: ReduceOp) -> Work:
-    """The work of a reduction of `whole`, of which each rank gets its part."""
-    out = reducible(output._array)
+def reduced_part(
+    own: ProcessGroup, async_op: bool, what: str, output: Tensor, whole: np.ndarray, op: ReduceOp
+) -> Work | None:
+    """Reduce `whole`; each rank gets its part in `output`."""
+    out, name = reducible(output._array), op_for(op, output._array)
     write = into(output, out)
 
     def finish() -> None:
         averaged(out, op, own.size())
         write()
 
-    return own.begin(
-        f"{what}({text(output)}, {op.name})", lambda: [own.transport.reduce_scatter(out, whole, name)], finish, [output]
-    )
+    what = f"{what}({text(output)}, {op.name})"
+    return run(own, async_op, what, lambda: own.transport.reduce_scatter(out, whole, name), finish, [output])
 
 
 def reduce_scatter(
     output: Tensor, input_list: Sequence[Tensor], op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False
 ) -> Work | None:
-    """output = the sum of input_list[own rank] of all ranks; `op` names another reduction."""
+    """output = sum of input_list[own rank] of all ranks; `op` names another reduction."""
     check_tensor(output, "output")
     if (own := member(group)) is None:
         return None
@@ -253,8 +232,7 @@ def reduce_scatter(
     inputs = check_list(input_list, "input_list", own.size())
     check_same(inputs, output, "input_list")
     whole = np.concatenate([reducible(t._array).reshape(-1) for t in inputs])
-    name = op_for(op, output._array)
-    return ended(reduced_part(own, "reduce_scatter", output, whole, name, op), async_op)
+    return reduced_part(own, async_op, "reduce_scatter", output, whole, op)
 
 
 def reduce_scatter_tensor(
@@ -267,10 +245,10 @@ def reduce_scatter_tensor(
         return None
     check_op(op, output._array)
     check_parts(input, output, own.size(), ("input tensor", "output tensor"))
-    whole, name = reducible(input._array), op_for(op, output._array)
+    whole = reducible(input._array)
     if np.may_share_memory(whole, output._array):
         whole = whole.copy()
-    return ended(reduced_part(own, "reduce_scatter_tensor", output, whole, name, op), async_op)
+    return reduced_part(own, async_op, "reduce_scatter_tensor", output, whole, op)
 
 
 def check_splits(tensor: Tensor, splits: Sequence[int] | None, size: int, name: str) -> list[int]:
@@ -292,7 +270,7 @@ def all_to_all_single(
     output: Tensor, input: Tensor, output_split_sizes: Sequence[int] | None = None,
     input_split_sizes: Sequence[int] | None = None, group: Any = None, async_op: bool = False,
 ) -> Work | None:  # fmt: skip
-    """output = part number `own rank` of the inputs of all ranks, one after the other."""
+    """output = part number `own rank` of each rank's input, concatenated in the order of the ranks."""
     check_tensor(output, "output")
     check_tensor(input, "input")
     if (own := member(group)) is None:
@@ -300,14 +278,9 @@ def all_to_all_single(
     counts = check_splits(input, input_split_sizes, own.size(), "input")
     out_counts = check_splits(output, output_split_sizes, own.size(), "output")
     out, x = raw(output._array), raw(input._array)
-    work = own.begin(
-        f"all_to_all_single({output._array.dtype})",
-        lambda: [own.transport.all_to_all(out, x, out_counts, counts)],
-        into_bytes([output], out),
-        [output],
-        [input],
-    )
-    return ended(work, async_op)
+    what, finish = f"all_to_all_single({output._array.dtype})", into_bytes([output], out)
+    start = partial(own.transport.all_to_all, out, x, out_counts, counts)
+    return run(own, async_op, what, start, finish, [output], [input])
 
 
 def all_to_all(
@@ -321,18 +294,13 @@ def all_to_all(
     out_counts = [t._array.nbytes for t in outputs]
     counts = [t._array.nbytes for t in inputs]
     out, x = space(sum(out_counts)), joined(inputs)
-    work = own.begin(
-        f"all_to_all({outputs[0]._array.dtype})",
-        lambda: [own.transport.all_to_all(out, x, out_counts, counts)],
-        into_bytes(outputs, out),
-        outputs,
-        inputs,
-    )
-    return ended(work, async_op)
+    what, finish = f"all_to_all({outputs[0]._array.dtype})", into_bytes(outputs, out)
+    start = partial(own.transport.all_to_all, out, x, out_counts, counts)
+    return run(own, async_op, what, start, finish, outputs, inputs)
 
 
 def barrier(group: Any = None, async_op: bool = False, device_ids: Any = None) -> Work | None:
     """Wait until all ranks are here."""
     if (own := member(group)) is None:
         return None
-    return ended(own.begin("barrier", lambda: [own.transport.barrier()]), async_op)
+    return run(own, async_op, "barrier", own.transport.barrier)

@@ -1,4 +1,4 @@
-"""DebugLevel: how much TORCH_DISTRIBUTED_DEBUG requests of errors between ranks."""
+"""DebugLevel: the detail of errors between ranks, set by TORCH_DISTRIBUTED_DEBUG."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ class DebugLevel(IntEnum):
     OFF, INFO, DETAIL = range(3)
 
 
-_chosen: list[DebugLevel] = []  # by the program, at most one
+_chosen: list[DebugLevel] = []  # at most one level, set by the program
 
 
 def from_environment() -> DebugLevel:
-    """The level that TORCH_DISTRIBUTED_DEBUG names. RuntimeError for a name that is no level."""
+    """The level in TORCH_DISTRIBUTED_DEBUG. RuntimeError for an unknown name."""
     name = os.environ.get(VARIABLE, "OFF").upper() or "OFF"
     if name not in DebugLevel.__members__:
         raise runtime_error(f"The value of {VARIABLE} must be either `OFF`, `INFO`, or `DETAIL`.")
@@ -28,15 +28,15 @@ def from_environment() -> DebugLevel:
 
 
 def get_debug_level() -> DebugLevel:
-    """The level that the program has set, or that of TORCH_DISTRIBUTED_DEBUG."""
+    """The level that the program has set, or else the level in TORCH_DISTRIBUTED_DEBUG."""
     return _chosen[0] if _chosen else from_environment()
 
 
 def set_debug_level(level: DebugLevel) -> None:
-    """Set the level, whatever the environment says."""
+    """Set the level. It overrides the environment variable."""
     _chosen[:] = [DebugLevel(level)]
 
 
 def set_debug_level_from_env() -> None:
-    """Take the level of TORCH_DISTRIBUTED_DEBUG."""
+    """Set the level in TORCH_DISTRIBUTED_DEBUG."""
     _chosen[:] = [from_environment()]

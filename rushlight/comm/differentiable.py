@@ -1,5 +1,5 @@
-"""Collectives that gradients go through: torch.distributed.nn.functional. Backward is a collective, too, so all ranks
-run it, in the same order."""
+"""Collectives with gradients: torch.distributed.nn.functional. Their backward is a collective, too, so all ranks must
+run it in the same order."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ def written(collective: Callable, tensor: Tensor, *args: Any) -> Tensor:
 
 
 def is_here(rank: int, group: Any) -> bool:
-    """Whether this is the rank, which is counted among all ranks."""
+    """Whether this process has this rank in the world."""
     return get_global_rank(group, get_rank(group)) == rank
 
 
 class Collective(Function):
-    """forward(*tensors), whose gradients are backward(*gradients): a tuple, or a list."""
+    """forward(*tensors). `backward(*gradients)` returns its gradients, a tuple or list."""
 
     @staticmethod
     def forward(ctx: Any, forward: Callable, backward: Callable, *tensors: Tensor) -> Any:
@@ -51,7 +51,7 @@ class Collective(Function):
 
 @cache
 def named(name: str) -> Any:
-    """The function `name`, whose nodes are called NameBackward."""
+    """A subclass of Collective, whose nodes are called NameBackward."""
     return type(name, (Collective,), {})
 
 
@@ -66,7 +66,7 @@ def broadcast(tensor: Tensor, src: int, group: Any = None) -> Tensor:
 
 
 def gather(tensor: Tensor, dst: int = 0, group: Any = None) -> tuple[Tensor, ...]:
-    """The tensors of all ranks on rank `dst`, zeros elsewhere; the gradient of each is the one of its copy there."""
+    """On rank `dst` the tensors of all ranks, zeros elsewhere. Each tensor gets the gradient of its copy on `dst`."""
 
     def forward(x: Tensor) -> tuple[Tensor, ...]:
         outs = [zeros_like(x) for _ in range(get_world_size(group))]
@@ -82,7 +82,7 @@ def gather(tensor: Tensor, dst: int = 0, group: Any = None) -> tuple[Tensor, ...
 
 
 def scatter(tensors: Sequence[Tensor], src: int = 0, group: Any = None) -> Tensor:
-    """tensors[own rank] of rank `src`; the gradient of tensors[i] there is the one of rank i."""
+    """tensors[own rank] of rank `src`. The gradient of tensors[i] on `src` is the gradient of the result on rank i."""
 
     def forward(*xs: Tensor) -> Tensor:
         out = zeros_like(xs[0])
@@ -107,7 +107,8 @@ def reduce(tensor: Tensor, dst: int, op: Any = ReduceOp.SUM, group: Any = None) 
 
 
 def reduce_scatter(output: Tensor, input_list: Sequence[Tensor], op: Any = ReduceOp.SUM, group: Any = None) -> Tensor:
-    """The sum of input_list[own rank] of all ranks; the gradient of input_list[i] is the one of rank i."""
+    """The sum of input_list[own rank] of all ranks. The gradient of input_list[i] is the gradient of the sum on rank
+    i."""
 
     def forward(*xs: Tensor) -> Tensor:
         out = zeros_like(output)
@@ -165,7 +166,7 @@ def all_to_all_single(
     output: Tensor, input: Tensor, output_split_sizes: Sequence[int] | None = None,
     input_split_sizes: Sequence[int] | None = None, group: Any = None,
 ) -> Tensor:  # fmt: skip
-    """Part number `own rank` of the inputs of all ranks, one after the other; gradients go the way back."""
+    """Part number `own rank` of each rank's input, concatenated in the order of the ranks."""
 
     def exchanged(like: Tensor, x: Tensor, out_splits: Any, splits: Any) -> Tensor:
         out = zeros_like(like)

@@ -8,16 +8,16 @@ class DistError(RuntimeError):
 
 
 class DistBackendError(DistError):
-    """A collective has failed: ranks that do not agree, a rank that ended, a timeout."""
+    """A collective has failed: the ranks called different operations, a rank has ended, or a timeout."""
 
 
 class DistNetworkError(DistError):
-    """There is no connection to another process."""
+    """No connection to another process."""
 
 
 class DistStoreError(DistError):
-    """A key of a store did not come in time."""
+    """A key was not set in a store in time."""
 
 
 class DistQueueEmptyError(DistStoreError):
-    """A queue of a store has nothing in it."""
+    """A queue of a store is empty."""

@@ -1,5 +1,5 @@
-"""The operations of torch's ProcessGroup as methods: `group.allreduce([tensor]).wait()`. Each returns a Work. Arguments
-are a tensor, or lists for several devices, of which there is one."""
+"""The methods of torch's ProcessGroup: `group.allreduce([tensor]).wait()`. Each returns a Work. An argument is a
+tensor, or a list with one entry for each device; here there is one device."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = [
 
 @dataclass
 class AllreduceOptions:
-    """How `allreduce` reduces."""
+    """The settings of `allreduce`."""
 
     reduceOp: Any = ReduceOp.SUM
     timeout: timedelta = DEFAULT_TIMEOUT
@@ -31,16 +31,16 @@ class AllreduceOptions:
 
 
 class AllreduceCoalescedOptions(AllreduceOptions):
-    """How `allreduce_coalesced` reduces."""
+    """The settings of `allreduce_coalesced`."""
 
 
 class ReduceScatterOptions(AllreduceOptions):
-    """How `reduce_scatter` reduces."""
+    """The settings of `reduce_scatter`."""
 
 
 @dataclass
 class BroadcastOptions:
-    """Which rank of the group `broadcast` copies from."""
+    """`rootRank`: the rank of the group that `broadcast` copies from."""
 
     rootRank: int = 0
     rootTensor: int = 0
@@ -49,16 +49,16 @@ class BroadcastOptions:
 
 
 class GatherOptions(BroadcastOptions):
-    """Which rank of the group `gather` copies to."""
+    """`rootRank`: the rank of the group that `gather` copies to."""
 
 
 class ScatterOptions(BroadcastOptions):
-    """Which rank of the group `scatter` copies from."""
+    """`rootRank`: the rank of the group that `scatter` copies from."""
 
 
 @dataclass
 class ReduceOptions(BroadcastOptions):
-    """How `reduce` reduces, and to which rank of the group."""
+    """`reduceOp`: the reduction of `reduce`. `rootRank`: the rank of the group that gets the result."""
 
     reduceOp: Any = ReduceOp.SUM
 
@@ -83,30 +83,30 @@ class BarrierOptions(AllgatherOptions):
 
 
 def alone(value: Any) -> Any:
-    """The tensor, or the list for each rank, of a list for one device."""
+    """The tensor, or the list of tensors, of the only device."""
     return value if isinstance(value, Tensor) else value[0]
 
 
 def per_rank(value: Any) -> Any:
-    """The tensors for each rank, which may stand in a list for one device."""
+    """The tensors for each rank. They may be the only element of a list of devices."""
     return value[0] if value and isinstance(value[0], (list, tuple)) else value
 
 
 def op_in(given: Any) -> Any:
-    """The reduction of options, or the reduction itself."""
+    """The reduction in options, or given itself."""
     return ReduceOp.SUM if given is None else getattr(given, "reduceOp", given)
 
 
 def root_of(given: Any) -> int:
-    """The root of options, or the root itself."""
+    """The root in options, or given itself."""
     return 0 if given is None else getattr(given, "rootRank", given)
 
 
 class GroupMethods:
-    """What is added to ProcessGroup."""
+    """The methods that this module adds to ProcessGroup."""
 
     def allreduce(self: Any, tensors: Any, opts: Any = None) -> Any:
-        """tensor = the sum of the tensors of all ranks, or what the options reduce them to."""
+        """tensor = the sum of the tensors of all ranks; the options may name another reduction."""
         every = [tensors] if isinstance(tensors, Tensor) else tensors
         return all_reduce_coalesced(every, op_in(opts), self, True)
 
@@ -134,7 +134,7 @@ class GroupMethods:
         return all_gather_coalesced(output_lists, input_list, self, True)
 
     def _allgather_base(self: Any, output: Any, input: Any, opts: Any = None) -> Any:
-        """output = the tensors of all ranks, one after the other."""
+        """output = the concatenated tensors of all ranks."""
         return collectives.all_gather_into_tensor(output, input, self, True)
 
     def gather(self: Any, output_tensors: Any, input_tensors: Any, opts: Any = None) -> Any:
@@ -166,7 +166,7 @@ class GroupMethods:
         self: Any, output: Tensor, input: Tensor, output_split_sizes: Sequence[int] | None = None,
         input_split_sizes: Sequence[int] | None = None, opts: Any = None,
     ) -> Any:  # fmt: skip
-        """output = part number `own rank` of the inputs of all ranks, one after the other."""
+        """output = part number `own rank` of each rank's input, concatenated in the order of the ranks."""
         return collectives.all_to_all_single(output, input, output_split_sizes, input_split_sizes, self, True)
 
     def send(self: Any, tensors: Any, dstRank: int, tag: int = 0) -> Any:
@@ -200,7 +200,7 @@ class GroupMethods:
         return self.backend
 
     def set_timeout(self: Any, timeout: timedelta) -> None:
-        """How long operations wait for other ranks."""
+        """Set how long operations wait for other ranks."""
         self.timeout = timeout
 
 

@@ -1,4 +1,4 @@
-"""The process groups of this process: how they are made and found, and who is in them."""
+"""The process groups of this process: making them, finding them, and their ranks."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ __all__ = [
 
 
 class Backend(str):
-    """The name of a backend, in small letters. Each of them is MPI here."""
+    """The name of a backend, in lower case. All backends are MPI here."""
 
     UNDEFINED, GLOO, NCCL, MPI, UCC, XCCL = "undefined", "gloo", "nccl", "mpi", "ucc", "xccl"
     backend_list = ["undefined", "gloo", "nccl", "xccl", "ucc", "mpi"]
-    # torch's backends of devices; only those of the CPU can be made
+    # torch's backends of devices; here only the CPU's backends can be used
     default_device_backend_map = {"cpu": "gloo", "cuda": "nccl", "xpu": "xccl", "mps": "gloo"}
     backend_capability = {"gloo": ["cpu"], "mpi": ["cpu"]}
 
@@ -38,20 +38,20 @@ class Backend(str):
 
 
 class GroupMember:
-    """The group of all processes, and what a process gets for a group that it is not in."""
+    """WORLD: the group of all processes. NON_GROUP_MEMBER: the value of a group that this process is not in."""
 
     WORLD: ProcessGroup | None = None
     NON_GROUP_MEMBER: Any = -100
 
 
 group = GroupMember
-_made: list[ProcessGroup] = []  # the groups of this process; the first is the world's
-_names: list[str] = []  # of all groups that were made, in this process or not
-_counts: dict[tuple[int, ...], int] = {}  # {ranks: groups that their members alone have made}
+_made: list[ProcessGroup] = []  # the groups of this process; the first is the group of the world
+_names: list[str] = []  # the names of all groups, also of those without this process
+_counts: dict[tuple[int, ...], int] = {}  # {ranks: number of groups made by use_local_synchronization}
 
 
 def is_available() -> bool:
-    """True: a world of one process needs nothing, a larger one mpi4py."""
+    """True. A world of several processes needs mpi4py."""
     return True
 
 
@@ -87,7 +87,7 @@ def is_torchelastic_launched() -> bool:
 
 
 def check_backend(name: str | None) -> str:
-    """The backend's name. Parts like "cpu:gloo,cuda:nccl" name one for each device: the CPU's counts."""
+    """The backend's name. Of "cpu:gloo,cuda:nccl", a backend for each device, the CPU's backend."""
     wanted = (name or "gloo").lower()
     parts = dict(part.split(":", 1) for part in wanted.split(",") if ":" in part)
     wanted = parts.get("cpu", wanted)
@@ -102,13 +102,13 @@ def init_process_group(
     backend: str | None = None, init_method: str | None = None, timeout: timedelta | None = None, world_size: int = -1,
     rank: int = -1, store: Any = None, group_name: str = "", pg_options: Any = None, device_id: Any = None,
 ) -> None:  # fmt: skip
-    """Make the group of all processes, by MPI whatever the backend is called.
+    """Make the group of all processes. Every backend is MPI.
 
-    rank and world_size are read from RANK and WORLD_SIZE where they are not given; rank 0 listens at MASTER_ADDR and
-    MASTER_PORT (init_method "env://"), at "tcp://host:port", or tells its port in a file ("file://path") or a store.
-    Under mpiexec and srun MPI knows all of it.
+    The default of rank and world_size is RANK and WORLD_SIZE. Rank 0 listens at MASTER_ADDR and MASTER_PORT
+    (init_method "env://") or at "tcp://host:port", or it writes its port to a file ("file://path") or a store. Under
+    mpiexec and srun, MPI gives all of these.
 
-    ValueError if there is a group already, or where a variable is missing.
+    ValueError if there is a group already, or if a variable is missing.
 
     >>> rushlight.distributed.init_process_group("gloo", rank=0, world_size=1)
     >>> rushlight.distributed.all_reduce(x := rushlight.ones(2)); x
@@ -148,7 +148,7 @@ def check_initialized() -> None:
 
 
 def initialized(function: Callable) -> Callable:
-    """The function, which needs a process group."""
+    """The function, which raises ValueError without a process group."""
 
     @wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -159,7 +159,7 @@ def initialized(function: Callable) -> Callable:
 
 
 def member(group: Any) -> ProcessGroup | None:
-    """The group, the world's for None; None if this process is not in the group."""
+    """The group; for None the group of the world. Returns None if this process is not in the group."""
     if group is None:
         check_initialized()
         return GroupMember.WORLD
@@ -179,7 +179,7 @@ def member(group: Any) -> ProcessGroup | None:
 
 
 def world_group() -> ProcessGroup:
-    """The group of all processes. ValueError where there is none."""
+    """The group of all processes. ValueError if there is none."""
     check_initialized()
     assert GroupMember.WORLD is not None
     return GroupMember.WORLD
@@ -206,7 +206,7 @@ def get_world_size(group: Any = None) -> int:
 
 
 def get_backend(group: Any = None) -> str:
-    """What `init_process_group` was told: 'gloo' or 'mpi'."""
+    """The backend given to `init_process_group`: 'gloo' or 'mpi'."""
     own = member(group)
     if own is None:
         raise ValueError("Invalid process group specified")
@@ -219,7 +219,7 @@ def get_backend_config(group: Any = None) -> str:
 
 
 def _get_pg_config(group: Any = None) -> dict[str, Any]:
-    """What describes a group."""
+    """A description of a group."""
     own = member(group)
     if own is None:
         raise ValueError("Invalid process group specified")
@@ -247,7 +247,7 @@ def get_default_backend_for_device(device: Any) -> str:
 
 
 def get_node_local_rank(fallback_rank: int | None = None) -> int:
-    """LOCAL_RANK: the rank among those of this machine."""
+    """LOCAL_RANK: the rank among the ranks of this machine."""
     if "LOCAL_RANK" in os.environ:
         return int(os.environ["LOCAL_RANK"])
     if fallback_rank is not None:
@@ -265,7 +265,7 @@ def get_process_group_ranks(group: Any = None) -> list[int]:
 
 
 def get_global_rank(group: Any, group_rank: int) -> int:
-    """The rank in the world of a rank of the group. ValueError for another."""
+    """The rank in the world of `group_rank`. ValueError if the group has no such rank."""
     own = member(group)
     if own is None or not 0 <= group_rank < own.size():
         raise ValueError(f"Group rank {group_rank} is not part of group {group}")
@@ -273,7 +273,7 @@ def get_global_rank(group: Any, group_rank: int) -> int:
 
 
 def get_group_rank(group: Any, global_rank: int) -> int:
-    """The rank in the group of a rank of the world. ValueError for another."""
+    """The rank in the group of `global_rank`. ValueError if it is not in the group."""
     own = member(group)
     if own is None or global_rank not in own.numbers:
         raise ValueError(f"Global rank {global_rank} is not part of group {group}")
@@ -281,7 +281,7 @@ def get_group_rank(group: Any, global_rank: int) -> int:
 
 
 def root_in(group: ProcessGroup, root: int | None, group_root: int | None, name: str) -> int:
-    """The rank in the group of a root that is given by its rank in the world, or in the group."""
+    """The root's rank in the group. `root`: its rank in the world; `group_root`: its rank in the group."""
     if group_root is not None:
         if root is not None:
             raise ValueError(f"Can't specify both group_{name} and {name}")
@@ -297,8 +297,8 @@ def new_group(
     pg_options: Any = None, use_local_synchronization: bool = False, group_desc: str | None = None,
     device_id: Any = None,
 ) -> Any:  # fmt: skip
-    """A group of some ranks of the world, of all for None. All ranks of the world call this, with the same ranks; those
-    not in the group get GroupMember.NON_GROUP_MEMBER.
+    """A group of these ranks of the world; for None, of all. All ranks of the world call this, with the same ranks.
+    Ranks that are not in the group get GroupMember.NON_GROUP_MEMBER.
 
     >>> rushlight.distributed.init_process_group("gloo", rank=0, world_size=1)
     >>> rushlight.distributed.new_group([0]).size()
@@ -314,7 +314,7 @@ def new_group(
             ranks=list(chosen),
         )
     name = str(len(_names))
-    if use_local_synchronization:  # only the members call this, so they alone count it
+    if use_local_synchronization:  # only the members call this, so only they count the group
         if world.rank() not in chosen:
             return GroupMember.NON_GROUP_MEMBER
         count = _counts[tuple(chosen)] = _counts.get(tuple(chosen), 0) + 1
@@ -344,7 +344,7 @@ def new_subgroups_by_enumeration(
 
 
 def own_and_all(parts: Sequence[Sequence[int]], settings: tuple[Any, ...]) -> tuple[Any, list[Any]]:
-    """(the group of this process, all groups), one for each list of ranks. `settings`: of new_group."""
+    """(the group of this process, all groups), one for each list of ranks. `settings`: arguments of new_group."""
     made = [new_group(ranks, *settings) for ranks in parts]
     own = next((one for one, ranks in zip(made, parts) if get_rank() in ranks), None)
     return own, made
@@ -354,8 +354,8 @@ def new_subgroups(
     group_size: int | None = None, group: Any = None, timeout: timedelta | None = None, backend: str | None = None,
     pg_options: Any = None, group_desc: str | None = None,
 ) -> tuple[Any, list[Any]]:  # fmt: skip
-    """(the subgroup of this process, all subgroups) of `group_size` consecutive ranks of `group` each; by default of
-    the ranks of one machine, LOCAL_WORLD_SIZE. The ranks of `group` call this."""
+    """Divide `group` into subgroups of `group_size` consecutive ranks; default: LOCAL_WORLD_SIZE, the ranks of a
+    machine. All ranks of `group` call this. Returns (the subgroup of this process, all subgroups)."""
     size = get_world_size(group)
     if group_size is None:
         group_size = int(os.environ.get("LOCAL_WORLD_SIZE", size))

@@ -1,5 +1,5 @@
-"""Join: ranks with unequal numbers of batches train together. A rank without
-batches calls `main_hook` for each step of the others."""
+"""Join: ranks with unequal numbers of batches train together. A rank that has run out of batches calls `main_hook` for
+each step of the other ranks."""
 
 from __future__ import annotations
 
@@ -13,34 +13,34 @@ from rushlight.comm.collectives import all_reduce
 from rushlight.comm.objects import numbers
 from rushlight.comm.work import Work
 
-MANY_STEPS = 1000  # for which one rank waits without a warning
+MANY_STEPS = 1000  # a rank that waits for this number of steps warns
 
 
 class JoinHook:
-    """What a rank does when it has no more batches."""
+    """The work of a rank that has run out of batches."""
 
     def main_hook(self) -> None:
-        """Do this rank's part of one step of the others."""
+        """Do this rank's part of one step of the other ranks."""
 
     def post_hook(self, is_last_joiner: bool) -> None:
-        """Called once when no rank has batches."""
+        """Called once, when all ranks have run out of batches."""
 
 
 class Joinable:
-    """What takes part in a `Join`: it has `join_hook`, `join_device` and `join_process_group`, and calls
+    """The base of classes for `Join`: they have `join_hook`, `join_device` and `join_process_group`, and call
     `Join.notify_join_context(self)` at the beginning of each step."""
 
     _join_config: Any = None
 
     def join_hook(self, **kwargs: Any) -> JoinHook:
-        """What this rank does when it has no more batches."""
+        """The hook of this rank for the time after its last batch."""
         raise NotImplementedError
 
 
 class Join:
     """with Join([ddp, ...]): a training loop, whose number of steps may differ between ranks.
 
-    RuntimeError on all ranks as soon as one has no more batches, with throw_on_early_termination=True."""
+    With throw_on_early_termination=True, all ranks raise RuntimeError as soon as one rank has run out of batches."""
 
     def __init__(
         self, joinables: Sequence[Any], enable: bool = True, throw_on_early_termination: bool = False, **kwargs: Any
@@ -88,7 +88,7 @@ class Join:
 
     @staticmethod
     def notify_join_context(joinable: Any) -> Work | None:
-        """Tell the ranks that have no more batches that this one begins a step: the work of the sum of those that do.
+        """Tell the waiting ranks that this rank begins a step. Returns the work of the sum that counts such ranks, or
         None outside of a `Join`."""
         config = joinable._join_config
         if config is None or not config.enable or not config.is_first_joinable:
@@ -100,7 +100,7 @@ class Join:
 
 
 def tell_end(group: Any, ended: bool) -> None:
-    """RuntimeError on all ranks if one has no more batches."""
+    """RuntimeError on all ranks if one of them has `ended`."""
     count = numbers([int(ended)])
     all_reduce(count, group=group)
     if count.item():

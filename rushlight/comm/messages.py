@@ -14,7 +14,7 @@ from rushlight.core.tensor import Tensor
 
 
 class Request:
-    """MPI's request of a message: keeps the sender and checks the size."""
+    """MPI's request of a message. Records the sender and checks the size."""
 
     def __init__(self, group: ProcessGroup, request: Any, nbytes: int, tensor: Tensor):
         self.group, self.request, self.nbytes, self.tensor = group, request, nbytes, tensor
@@ -42,7 +42,7 @@ class Receipt(Work):
         self.request = request
 
     def source_rank(self) -> int:
-        """The rank in the world that the message came from."""
+        """The sender's rank in the world."""
         return self.request.source
 
 
@@ -69,7 +69,7 @@ def isend(
 def irecv(
     tensor: Tensor, src: int | None = None, group: Any = None, tag: int = 0, group_src: int | None = None
 ) -> Work | None:
-    """Begin to receive the tensor of rank `src`, of any rank for None."""
+    """Begin to receive the tensor of rank `src`; None: of any rank."""
     check_tensor(tensor, "tensor")
     if (own := member(group)) is None:
         return None
@@ -92,7 +92,7 @@ def send(tensor: Tensor, dst: int | None = None, group: Any = None, tag: int = 0
 
 
 def recv(tensor: Tensor, src: int | None = None, group: Any = None, tag: int = 0, group_src: int | None = None) -> int:
-    """Receive the tensor of rank `src`, of any rank for None: the rank it came from."""
+    """Receive the tensor of rank `src`; None: of any rank. Returns the sender's rank."""
     work = irecv(tensor, src, group, tag, group_src)
     if work is None:
         return -1
@@ -118,7 +118,7 @@ class P2POp:
 
 
 def batch_isend_irecv(p2p_op_list: Sequence[P2POp]) -> list[Work]:
-    """Begin several messages: the works of all. First all that receive, so that none waits."""
+    """Begin several messages, the receiving ones first, so that none waits. Returns their works."""
     if not p2p_op_list or not all(isinstance(op, P2POp) for op in p2p_op_list):
         raise ValueError("p2p_op_list must be a non-empty list of P2POp")
     works: dict[int, Work | None] = {}

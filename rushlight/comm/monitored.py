@@ -1,4 +1,4 @@
-"""monitored_barrier: rank 0 waits for the others over the store, and names those that do not come."""
+"""monitored_barrier: rank 0 waits for the other ranks over the store, and names the missing ones."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Monitored:
         self.end = time.monotonic() + seconds
 
     def arrived(self, key: str) -> bool:
-        """Wait until the key is in the store: False if the time is over before."""
+        """Wait until the key is in the store. False after the timeout."""
         while not self.store.check([f"{self.start}/{key}"]):
             if time.monotonic() >= self.end:
                 return False
@@ -35,7 +35,7 @@ class Monitored:
         self.store.set(f"{self.start}/{key}", "")
 
     def lead(self, wait_all_ranks: bool) -> None:
-        """Rank 0: wait for the others in turn."""
+        """Rank 0: wait for the other ranks in turn."""
         missing: list[int] = []
         for number in range(1, self.group.size()):
             if not self.arrived(f"rank {number}"):
@@ -46,13 +46,13 @@ class Monitored:
             return self.put("all")
         self.put("failed")
         names = ", ".join(map(str, missing))
-        told = f"Rank{'s' if len(missing) > 1 else ''} {names} failed to pass monitoredBarrier"
-        raise RuntimeError(f"[Rank {self.group.world.rank}]: {told} in {self.seconds * 1000:.0f} ms")
+        failed = f"Rank{'s' if len(missing) > 1 else ''} {names} failed to pass monitoredBarrier"
+        raise RuntimeError(f"[Rank {self.group.world.rank}]: {failed} in {self.seconds * 1000:.0f} ms")
 
     def follow(self) -> None:
         """Another rank: tell rank 0, and wait for its answer."""
         self.put(f"rank {self.group.rank()}")
-        self.end += self.seconds + 1.0  # rank 0 waits for the others, too
+        self.end += self.seconds + 1.0  # rank 0 waits for the other ranks first
         if not self.arrived("all"):
             rank, first = self.group.world.rank, self.group.ranks[0]
             raise RuntimeError(
@@ -62,14 +62,14 @@ class Monitored:
 
 
 def in_seconds(timeout: Any, group: ProcessGroup) -> float:
-    """A timeout, a timedelta or a number of seconds, in seconds."""
+    """A timeout (timedelta or number) in seconds. None: the timeout of the group."""
     timeout = group.timeout if timeout is None else timeout
     return timeout.total_seconds() if isinstance(timeout, timedelta) else float(timeout)
 
 
 def monitored_barrier(group: Any = None, timeout: Any = None, wait_all_ranks: bool = False) -> None:
-    """Wait until all ranks are here. After the timeout a RuntimeError on rank 0 of the group names the first rank that
-    has not come, all of them with `wait_all_ranks`; on the other ranks it tells that rank 0 has failed."""
+    """Wait until all ranks are here. After the timeout, rank 0 of the group raises RuntimeError with the first missing
+    rank, or with all of them if `wait_all_ranks`; the other ranks raise RuntimeError because rank 0 has failed."""
     if (own := member(group)) is None:
         return
     barrier = Monitored(own, in_seconds(timeout, own))

@@ -1,9 +1,9 @@
-"""MPI is initialized once in a process. A library that looks whether it runs under mpiexec (`MPI.COMM_WORLD.Get_size()
-> 1`, as Lightning) would initialize it too early, in a world of this process alone, and `init_process_group` could not
-enter a larger one.
+"""A stand-in for `mpi4py.MPI`, so that a library cannot initialize MPI too early.
 
-Without mpiexec, `mpi4py.MPI` is therefore a stand-in under `rushlight run`: it knows the rank and the size of a world
-of one process, and becomes MPI itself as soon as anything else is asked of it."""
+MPI is initialized once in a process. Lightning checks for mpiexec by `MPI.COMM_WORLD.Get_size() > 1`. That would
+initialize MPI in a world of one process, and `init_process_group` could not enter a larger world. Without mpiexec,
+`rushlight run` therefore loads this stand-in: it has the rank and size of a world of one process, and loads MPI itself
+for any other attribute."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from typing import Any
 from rushlight.comm.rendezvous import launched_by_mpi
 
 NAME = "mpi4py.MPI"
-_wanted: list[bool] = []  # not empty: MPI itself is wanted
+_wanted: list[bool] = []  # not empty: load MPI itself
 
 
 def mpi() -> Any:
@@ -50,7 +50,7 @@ class Later(ModuleType):
     COMM_WORLD = OneProcess()
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__") and name != "__pyx_capi__":  # asked of every module
+        if name.startswith("__") and name != "__pyx_capi__":  # Python reads these of every module
             raise AttributeError(name)
         return getattr(mpi(), name)
 
@@ -63,11 +63,11 @@ class Loader:
         return Later(NAME)
 
     def exec_module(self, module: ModuleType) -> None:
-        """Nothing is left to do."""
+        """Nothing to do."""
 
 
 def spec(name: str) -> ModuleSpec | None:
-    """The spec of the stand-in; None of other modules, and where MPI itself is to be loaded."""
+    """The spec of the stand-in; None for other modules, and if MPI itself is to be loaded."""
     if name != NAME or _wanted or launched_by_mpi():
         return None
     return ModuleSpec(name, Loader())  # type: ignore[arg-type]

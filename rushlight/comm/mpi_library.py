@@ -1,4 +1,4 @@
-"""mpi4py, loaded so that MPI is initialized once and never finalized by an import's end."""
+"""Loads mpi4py so that MPI is initialized once, and not finalized by mpi4py at exit."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SHARED_MEMORY = "/dev/shm/mpich_shm_"
 
 
 def load() -> Any:
-    """mpi4py.MPI, with MPI initialized. ImportError with a hint where it is missing."""
+    """mpi4py.MPI, with MPI initialized. ImportError with a hint if mpi4py is missing."""
     try:
         import mpi4py
     except ImportError as error:
@@ -40,22 +40,22 @@ def load() -> Any:
 
 @contextmanager
 def ended_by(watch: Connection) -> Iterator[None]:
-    """While MPI is initialized, end this process if anything comes over the connection: the server tells that a rank
-    was lost. MPI_Init would wait for that rank for ever, and it holds Python's lock, so that no thread can look: the
-    kernel's signal ends the process."""
+    """Inside, end this process as soon as the server reports over the connection that a rank was lost. MPI_Init would
+    wait for the lost rank for ever. It holds Python's GIL, so no thread can watch the connection: the kernel's signal
+    SIGIO ends the process."""
     if not hasattr(signal, "SIGIO") or not hasattr(os, "O_ASYNC"):
         yield
         return
     import faulthandler
     import fcntl
 
-    faulthandler.register(signal.SIGIO, chain=True)  # shows where the program is
+    faulthandler.register(signal.SIGIO, chain=True)  # prints the traceback
     sock = watch.sock
     flags = fcntl.fcntl(sock, fcntl.F_GETFL)
     fcntl.fcntl(sock, fcntl.F_SETOWN, os.getpid())
     fcntl.fcntl(sock, fcntl.F_SETFL, flags | os.O_ASYNC)
     try:
-        if watch.receive(0.0) is not None:  # it has come before
+        if watch.receive(0.0) is not None:  # the report came before SIGIO was enabled
             raise DistBackendError("a rank was lost while MPI started")
         yield
     finally:
@@ -64,8 +64,8 @@ def ended_by(watch: Connection) -> Iterator[None]:
 
 
 def load_without_launcher(rank: int, size: int, address: str, watch: Connection) -> Any:
-    """MPI of processes that no mpiexec has started: the server at `address` does what mpiexec does. The variables for
-    it are removed again, so that programs started from here are not ranks of this world."""
+    """MPI for processes that were not started by mpiexec: the server at `address` replaces mpiexec. The PMI variables
+    are removed again, so that child processes do not become ranks of this world."""
     values = (address, str(rank), str(rank), str(size))
     os.environ.update(zip(PMI_VARIABLES, values))
     try:
@@ -84,8 +84,8 @@ def load_without_launcher(rank: int, size: int, address: str, watch: Connection)
 
 
 def forget_shared_memory() -> None:
-    """Remove the names of MPICH's shared memory, which all ranks of this machine have open. The kernel frees the memory
-    with the last rank, killed or not."""
+    """Remove the names of MPICH's shared memory once all ranks of this machine have opened it. The kernel then frees
+    the memory when the last rank ends, even if it is killed."""
     try:
         with open("/proc/self/maps") as maps:
             names = {line.split()[-1] for line in maps if SHARED_MEMORY in line}
@@ -97,7 +97,7 @@ def forget_shared_memory() -> None:
 
 
 def finalize_at_exit(MPI: Any) -> None:
-    """Under mpiexec a rank that ends without MPI_Finalize counts as failed, and a rank that fails must end all."""
+    """Under mpiexec, a rank that ends without MPI_Finalize counts as failed. A rank that fails must end all ranks."""
     hook = sys.excepthook
     failed = []
 

@@ -1,4 +1,4 @@
-"""The collectives of Python objects, which are pickled; a rank must trust the others."""
+"""The collectives of Python objects. Objects are pickled, so a rank must trust the other ranks."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ def empty(size: int) -> Tensor:
 
 
 def padded(tensor: Tensor, size: int) -> Tensor:
-    """The bytes, with others behind them: collectives need the same size on all ranks."""
+    """The bytes, padded to `size`: collectives need the same size on all ranks."""
     longer = empty(size)
     longer._array[: tensor.numel()] = tensor._array
     return longer
 
 
 def sizes_of(own: ProcessGroup, tensor: Tensor) -> list[int]:
-    """The number of bytes of each rank."""
+    """The number of bytes in the tensor of each rank."""
     sizes = [numbers([0]) for _ in own.ranks]
     all_gather(sizes, numbers([tensor.numel()]), own)
     return [int(size._array[0]) for size in sizes]
@@ -62,8 +62,7 @@ def all_gather_object(object_list: list, obj: Any, group: Any = None) -> None:
     sizes = sizes_of(own, mine)
     parts = [empty(max(sizes)) for _ in sizes]
     all_gather(parts, padded(mine, max(sizes)), own)
-    for i, (part, size) in enumerate(zip(parts, sizes)):
-        object_list[i] = unpacked(part, size)
+    object_list[: own.size()] = map(unpacked, parts, sizes)
 
 
 def gather_object(
@@ -82,14 +81,13 @@ def gather_object(
     parts = [empty(max(sizes)) for _ in sizes] if at_root else None
     gather(padded(mine, max(sizes)), parts, group=own, group_dst=root)
     if parts is not None and object_gather_list is not None:
-        for i, (part, size) in enumerate(zip(parts, sizes)):
-            object_gather_list[i] = unpacked(part, size)
+        object_gather_list[: own.size()] = map(unpacked, parts, sizes)
 
 
 def broadcast_object_list(
     object_list: list, src: int | None = None, group: Any = None, device: Any = None, group_src: int | None = None
 ) -> None:
-    """The objects of the list of rank `src`, in the lists of all ranks."""
+    """object_list = the objects of rank `src`, on all ranks."""
     if (own := member(group)) is None:
         return
     root = root_in(own, src, group_src, "src")
@@ -106,7 +104,7 @@ def broadcast_object_list(
 
 
 def fill_list(object_list: list, whole: Tensor, sizes: list[int]) -> None:
-    """Unpickle objects whose bytes stand one after the other."""
+    """object_list = the objects in `whole`, the concatenated pickles of these sizes."""
     at = 0
     for i, size in enumerate(sizes):
         object_list[i] = pickle.loads(whole._array[at : at + size].tobytes())
@@ -150,7 +148,7 @@ def recv_object_list(
     object_list: list, src: int | None = None, group: Any = None, device: Any = None, group_src: int | None = None,
     use_batch: bool = False,
 ) -> int:  # fmt: skip
-    """Receive the objects of `send_object_list`: the rank they came from."""
+    """Receive the objects of `send_object_list`. Returns the sender's rank."""
     sizes = numbers([0] * len(object_list))
     source = recv(sizes, src, group, group_src=group_src)
     if source < 0:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rushlight.comm.world import World
 
 DEFAULT_TIMEOUT = timedelta(minutes=30)
-TELL_SECONDS = 2.0  # how long a failed rank waits for what the others tell
+TELL_SECONDS = 2.0  # how long a failed rank waits for the other ranks' texts
 
 
 class ProcessGroup:
@@ -33,12 +33,12 @@ class ProcessGroup:
         self.unique_name = f"{world.rounds}/{name}"
         self.backend, self.timeout = backend, timeout
         self.group_desc = description or "undefined"
-        self.count = 0  # of operations begun
+        self.count = 0  # number of operations begun
         self.pending: set[Work] = set()  # begun and not complete: MPI uses their memory
         self.failed: list[Work] = []
-        self.numbers = {rank: i for i, rank in enumerate(self.ranks)}  # in the world: in the group
+        self.numbers = {rank: i for i, rank in enumerate(self.ranks)}  # {rank in the world: rank in the group}
         self.own = self.numbers[world.rank]
-        self.barriers = 0  # monitored ones
+        self.barriers = 0  # number of monitored barriers
         self.detailed = get_debug_level() is DebugLevel.DETAIL
         self.transport: Any
         if len(self.ranks) == 1:
@@ -68,8 +68,8 @@ class ProcessGroup:
         self, what: str, start: Callable[[], Sequence[Any]], finish: Callable[[], None] | None = None,
         outputs: Sequence[Any] = (), inputs: Sequence[Any] | None = None,
     ) -> Work:  # fmt: skip
-        """Begin an operation that all ranks of the group call. `what` names the operation, dtypes and sizes; all ranks
-        must give the same text. `inputs`: its tensors, for the profiler, where they are not the outputs."""
+        """Begin an operation that all ranks of the group call. `what`: the operation, dtypes and sizes; the text must
+        be the same on all ranks. `inputs`: its tensors for the profiler; None: the outputs."""
         for work in list(self.pending):
             work.poll()
         self.count += 1
@@ -101,12 +101,12 @@ class ProcessGroup:
         return f"rushlight/{kind}/{self.unique_name}/{count}/{rank}"
 
     def tell_line(self, what: str) -> None:
-        """Write the user's line and the operation into the store, for the error of a timeout."""
+        """Write the operation and the line of the program that called it into the store, for errors of other ranks."""
         rank = self.world.rank
         self.world.store.set(f"rushlight/line/{rank}", f"{what}, group {self.group_name}, {here()}")
 
     def lines(self) -> str:
-        """Where each rank has begun its last operation, if that was written."""
+        """For each rank, the line that began its last operation, if `tell_line` wrote it."""
         if not self.detailed:
             return "\n  TORCH_DISTRIBUTED_DEBUG=DETAIL shows the line of each rank"
         found = []
@@ -119,8 +119,8 @@ class ProcessGroup:
         return "".join(found)
 
     def answers(self, kind: str, work: Work, text: str, seconds: float) -> dict[int, str]:
-        """{rank: text of the rank about an operation}, for the ranks that write a text into the store within some
-        seconds. This rank writes `text`."""
+        """{rank: its text about an operation}, of the ranks that write a text into the store within `seconds`. This
+        rank writes `text`."""
         store = self.world.store
         found: dict[int, str] = {}
         end = time.monotonic() + seconds
@@ -135,7 +135,7 @@ class ProcessGroup:
                     break
                 time.sleep(0.02)
         except DistError:
-            pass  # the store has gone, too: what is known is told
+            pass  # the store has gone, too: return the texts so far
         return found
 
     def failure(self, work: Work, why: str) -> DistBackendError:
@@ -145,7 +145,7 @@ class ProcessGroup:
         )
 
     def gone(self, since: float) -> str:
-        """Which ranks of the group left before a time; '' if none has."""
+        """A text about the ranks of the group that left before the time `since`; '' if there are none."""
         self.world.look()
         left = {
             rank: how
@@ -160,13 +160,13 @@ class ProcessGroup:
         )
 
     def late(self, work: Work, seconds: float) -> DistBackendError:
-        """The error of a timeout, which names the ranks that have not come."""
+        """The error of a timeout, with the missing ranks."""
         gone = self.gone(time.monotonic() + 1.0)
-        here_too = self.answers("late", work, "", TELL_SECONDS)
-        missing = [rank for rank in self.ranks if rank not in here_too]
-        told = f"ranks {missing} have not reached it" if missing else "all ranks have reached it"
+        here = self.answers("late", work, "", TELL_SECONDS)
+        missing = [rank for rank in self.ranks if rank not in here]
+        why = f"ranks {missing} have not reached it" if missing else "all ranks have reached it"
         return self.failure(
-            work, f"Timed out after {seconds * 1000:.0f}ms; {told}{'; ' if gone else ''}{gone}{self.lines()}"
+            work, f"Timed out after {seconds * 1000:.0f}ms; {why}{'; ' if gone else ''}{gone}{self.lines()}"
         )
 
     def mismatch(self, work: Work) -> DistBackendError:
@@ -191,8 +191,8 @@ class ProcessGroup:
 
 
 def communicator(world: World, ranks: Sequence[int], name: str, timeout: timedelta) -> Any:
-    """An MPI communicator of these ranks alone: operations of two groups do not meet. All ranks come before it is made,
-    since MPI would wait for a missing one for ever."""
+    """A new MPI communicator of these ranks, so that operations of two groups cannot mix. All ranks meet in the store
+    first, since MPI would wait for a missing rank for ever."""
     world.meet(name, ranks, timeout)
     if len(ranks) == world.size:
         comm, request = world.comm.Idup()

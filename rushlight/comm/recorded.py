@@ -1,4 +1,4 @@
-"""Operations between ranks as events of the profiler: "gloo:all_reduce"."""
+"""Profiler events of operations between ranks: "gloo:all_reduce"."""
 
 from __future__ import annotations
 
@@ -10,13 +10,12 @@ from rushlight.profiler.clocks import RUNNING, Event
 
 
 def shape_of(tensor: Tensor) -> list[int]:
-    """The shape that torch shows: of complex numbers that of their parts."""
+    """The shape that torch shows. Complex numbers have a last dimension of their two parts."""
     return [*tensor.shape, 2] if tensor.is_complex() else [*tensor.shape]
 
 
 def recorded(name: str, tensors: Sequence[Tensor]) -> Callable[[], None] | None:
-    """Begin an event of the profile that records now: what is to be called at its end. None where no profile
-    records."""
+    """Begin a profiler event. Returns the function that ends it, or None if no profiler is running."""
     if not RUNNING:
         return None
     recorder = RUNNING[0]

@@ -1,4 +1,4 @@
-"""ReduceOp: how values of several ranks become one, and the array that MPI reduces."""
+"""ReduceOp: the reductions of the ranks' values, and the array that MPI reduces."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from rushlight.base.errors import runtime_error, type_error
 
 
 class ReduceOp(Enum):
-    """How values of several processes become one."""
+    """A reduction of the values of several ranks."""
 
     SUM, AVG, PRODUCT, MIN, MAX, BAND, BOR, BXOR, PREMUL_SUM = range(9)
 
 
-ReduceOp.RedOpType = ReduceOp  # type: ignore[attr-defined]     # its name inside torch's own
+ReduceOp.RedOpType = ReduceOp  # type: ignore[attr-defined]  # in torch the class of the members
 
 BITS = (ReduceOp.BAND, ReduceOp.BOR, ReduceOp.BXOR)
-# of bools, which MPI sees as 0 and 1 in a byte
+# the reductions of bools, which are the bytes 0 and 1 for MPI
 OF_BOOLS = {ReduceOp.SUM: ReduceOp.MAX, ReduceOp.PRODUCT: ReduceOp.MIN}
 MPI_NAMES = {ReduceOp.PRODUCT: "PROD", ReduceOp.AVG: "SUM"}
 
 
 def check_op(op: Any, array: np.ndarray) -> None:
-    """Raise torch's error where the dtype has no such reduction."""
+    """Raise torch's error if the dtype does not support this reduction."""
     if not isinstance(op, ReduceOp):
         raise type_error(f"op is {op!r}, not a torch.distributed.ReduceOp")
     dtype = dtypes.of(array.dtype)
@@ -41,8 +41,8 @@ def check_op(op: Any, array: np.ndarray) -> None:
 
 
 def reducible(array: np.ndarray) -> np.ndarray:
-    """A contiguous array that MPI can reduce: the same memory if MPI has the dtype. 16-bit floats become float32, so
-    that the sum is rounded once."""
+    """A contiguous array that MPI can reduce; a view if MPI supports the dtype. 16-bit floats become float32, so that
+    the sum is rounded once."""
     if array.dtype == np.bool_:
         return np.ascontiguousarray(array).view(np.uint8)
     if array.dtype.kind == "V" or (array.dtype.kind == "f" and array.dtype.itemsize < 4):
@@ -51,7 +51,7 @@ def reducible(array: np.ndarray) -> np.ndarray:
 
 
 def op_for(op: ReduceOp, array: np.ndarray) -> str:
-    """The name in MPI of the reduction of this array's elements."""
+    """MPI's name of the reduction for this array's dtype."""
     if array.dtype == np.bool_:
         op = OF_BOOLS.get(op, op)
     return MPI_NAMES.get(op, op.name)

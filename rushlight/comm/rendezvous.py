@@ -1,10 +1,10 @@
-"""How the processes of a job find each other: (rank, number of ranks, host and port of the job's server), from an
-init_method of torch's.
+"""How the processes of a job find each other: rank, number of ranks, and the job server's host and port, from torch's
+init_method.
 
 - `env://`: RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT, which torchrun and `rushlight launch`
   set;
-- `tcp://host:port`, and `file://path`, a path which all can reach;
-- under mpiexec or srun, what MPI says (world.py)."""
+- `tcp://host:port`, and `file://path`, a path that all processes can reach;
+- under mpiexec or srun, MPI itself (world.py)."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ LAUNCHED_BY_MPI = ("PMI_RANK", "PMI_FD", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "M
 
 @dataclass
 class Place:
-    """A process among those of its job."""
+    """The place of a process in its job."""
 
     rank: int
     size: int
     host: str
     port: int
-    owner: Any = None  # holds the server, where this process has started it
+    owner: Any = None  # keeps the server alive, if this process has started it
     here: int = 1  # the number of ranks on this machine
 
 
@@ -42,7 +42,7 @@ def launched_by_mpi(environment: Mapping[str, str] = os.environ) -> bool:
 
 
 def from_environment(name: str) -> str:
-    """A variable that torchrun sets. ValueError where it is not set."""
+    """The value of a variable that torchrun sets. ValueError if it is not set."""
     if name not in os.environ:
         raise value_error(
             f"Error initializing torch.distributed using env:// rendezvous: environment variable {name} expected, "
@@ -53,7 +53,7 @@ def from_environment(name: str) -> str:
 
 
 def rank_and_size(init_method: str | None, rank: int, size: int) -> tuple[int, int]:
-    """What is not given is in the URL, or in RANK and WORLD_SIZE."""
+    """(rank, size). -1 stands for the value in the URL, or else in RANK and WORLD_SIZE."""
     query = parse_qs(urlparse(init_method or "").query)
     if size == -1:
         size = int(query["world_size"][0] if "world_size" in query else from_environment("WORLD_SIZE"))
@@ -65,7 +65,7 @@ def rank_and_size(init_method: str | None, rank: int, size: int) -> tuple[int, i
 
 
 def find(init_method: str | None, store: Store | None, rank: int, size: int, timeout: timedelta) -> Place:
-    """Where the job's server is. Rank 0 starts the server."""
+    """This process's place, with the address of the job's server. Rank 0 starts the server."""
     if store is not None:
         return by_store(store, rank, size)
     url = urlparse(init_method or "env://")
@@ -85,7 +85,7 @@ def find(init_method: str | None, store: Store | None, rank: int, size: int, tim
 
 
 def at(rank: int, size: int, host: str, port: int) -> Place:
-    """A server at a known port."""
+    """The place, if the server has a known port."""
     if rank:
         return Place(rank, size, host, port)
     try:
@@ -96,7 +96,7 @@ def at(rank: int, size: int, host: str, port: int) -> Place:
 
 
 def by_store(store: Store, rank: int, size: int, key: str = "rushlight/server") -> Place:
-    """A server at a free port, which rank 0 tells the others over a store."""
+    """The place, if the server has a free port, which rank 0 writes into a store."""
     if rank:
         host, text = store.get(key).decode().rsplit(":", 1)
         return Place(rank, size, host, int(text))
@@ -107,7 +107,7 @@ def by_store(store: Store, rank: int, size: int, key: str = "rushlight/server") 
 
 
 def own_host() -> str:
-    """The name of this machine, if it leads to an address; else that of this machine alone."""
+    """The host name of this machine if it can be resolved, otherwise 127.0.0.1."""
     name = socket.gethostname()
     try:
         socket.getaddrinfo(name, None)

@@ -1,13 +1,13 @@
-"""The server of a job, on one port: a key-value store, the list of the job's ranks, and PMI-1, the protocol by which
-MPI processes find each other.
+"""The server of a job. On one port it offers a key-value store, the list of the job's ranks, and PMI-1, the protocol by
+which MPI processes find each other.
 
-It runs as a process of its own, with the standard library alone: `python server.py LISTENER OWNER`, the numbers of two
-open file descriptors. A thread of rank 0 would not do: MPI_Init keeps Python's lock while it waits for the server. The
-server ends when its owner and all its clients have gone.
+It is a separate process and imports only the standard library: `python server.py LISTENER OWNER`, two open file
+descriptors. It cannot be a thread of rank 0: MPI_Init holds Python's GIL while it waits for the server. The server ends
+when its owner and all its clients have gone.
 
-A request is a frame: a list of byte strings whose first is the command. Two commands keep their connection: `join`
-makes it the connection of a rank, over which the server tells when another rank leaves; `cmd=...` begins the text lines
-of PMI-1."""
+A request is a frame: a list of byte strings that begins with the command. Two commands change the connection: after
+`join` it belongs to a rank, and the server reports over it when another rank leaves; `cmd=...` begins the text lines of
+PMI-1."""
 
 from __future__ import annotations
 
@@ -20,11 +20,17 @@ import time
 from collections.abc import Callable
 
 PMI = b"cmd="
-KVS_NAME = f"kvs_{os.getpid()}_{time.time_ns()}"  # MPICH names shared memory by it
-
+KVS_NAME = f"kvs_{os.getpid()}_{time.time_ns()}"  # part of the names of MPICH's shared memory
+ANSWERS = {  # PMI command -> answer
+    "init": "cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=0",
+    "get_maxes": "cmd=maxes kvsname_max=256 keylen_max=64 vallen_max=4096 rc=0",
+    "get_appnum": "cmd=appnum appnum=0 rc=0",
+    "get_my_kvsname": f"cmd=my_kvsname kvsname={KVS_NAME} rc=0",
+    "finalize": "cmd=finalize_ack rc=0",
+}
 SHARED_MEMORY = "/dev/shm"
-BACKLOG = 4096  # connections that may wait
-APART = 1  # the server's argument where no open files are handed down
+BACKLOG = 4096  # number of connections that may wait to be accepted
+APART = 1  # the server's third argument on systems where it cannot inherit open files
 
 
 def pack(fields: list[bytes]) -> bytes:
@@ -44,8 +50,8 @@ def unpack(body: bytes) -> list[bytes]:
 
 
 def remove_unused_memory(since: float) -> None:
-    """Remove the names of MPICH's shared memory that ranks of this machine made after a time and that no process has
-    open: they were killed before they could."""
+    """Remove the names of MPICH's shared memory that were made after the time `since` and that no process has open:
+    ranks that were killed have left them."""
     used = ""
     for number in filter(str.isdigit, os.listdir("/proc") if os.path.isdir("/proc") else ()):
         try:
@@ -69,27 +75,27 @@ class Client:
 
     def __init__(self, sock: socket.socket):
         self.sock, self.received, self.to_send = sock, b"", b""
-        self.rank: int | None = None  # of the connection of a rank
-        self.left = False  # whether this rank has said that it leaves
+        self.rank: int | None = None  # the rank, after `join`
+        self.left = False  # whether the rank has announced its end
         self.speaks_pmi = False
 
     def send(self, fields: list[bytes]) -> None:
         self.write(pack(fields))
 
     def write(self, data: bytes) -> None:
-        """Send now what the socket takes; `Server.serve` sends the rest."""
+        """Send the bytes that the socket accepts now; `Server.serve` sends the rest."""
         self.to_send += data
         try:
             sent = self.sock.send(self.to_send)
         except BlockingIOError:
             sent = 0
         except OSError:
-            sent = len(self.to_send)  # the client is gone; reading will find out
+            sent = len(self.to_send)  # the client is gone; the next read handles it
         self.to_send = self.to_send[sent:]
 
 
 class Waiting:
-    """A client that waits for keys until a deadline."""
+    """A client that waits for keys. `answer()`: the reply once all keys are there."""
 
     def __init__(self, client: Client, keys: list[bytes], deadline: float, answer: Callable):
         self.client, self.keys, self.deadline, self.answer = client, keys, deadline, answer
@@ -125,7 +131,7 @@ class KeyValues:
         self.waiting = [w for w in self.waiting if w.client is not client]
 
     def run(self, client: Client, command: bytes, fields: list[bytes]) -> bool:
-        """Run one command and answer; False for a command that is not the store's."""
+        """Run one command and answer. False if it is no command of the store."""
         values = self.values
         if command == b"set":
             self.put(*fields)
@@ -154,20 +160,20 @@ class KeyValues:
         return True
 
     def compare_set(self, key: bytes, expected: bytes, desired: bytes) -> bytes:
-        """torch's: an absent key is set where the expected value is empty."""
+        """As in torch, an absent key is set if the expected value is empty."""
         if self.values.get(key, b"") == expected:
             self.put(key, desired)
         return self.values.get(key, expected)
 
 
 class Ranks:
-    """The ranks of the job: who has joined, from which host, and who has left."""
+    """The ranks of the job: those that have joined, their hosts, and those that have left."""
 
     def __init__(self) -> None:
         self.size = 0
         self.joined: dict[int, Client] = {}
         self.hosts: dict[int, bytes] = {}
-        self.lost: int | None = None  # a rank that was lost before all had come
+        self.lost: int | None = None  # a rank that was lost before all had joined
         self.deadline = float("inf")
 
     def join(self, client: Client, fields: list[bytes]) -> None:
@@ -200,7 +206,7 @@ class Ranks:
             client.send(fields)
 
     def leave(self, client: Client) -> None:
-        """Tell the others that this rank's process has ended, or has said that it ends."""
+        """Tell the other ranks that this rank has ended, or was lost."""
         how = b"ended" if client.left else b"lost"
         if len(self.joined) < self.size:
             self.lost = client.rank
@@ -208,7 +214,7 @@ class Ranks:
         self.tell([how, str(client.rank).encode()])
 
     def mapping(self) -> str:
-        """The hosts of the ranks as PMI writes them: (first host, hosts, ranks on each), ..."""
+        """The hosts of the ranks in PMI's notation: (first host, number of hosts, ranks on each), ..."""
         numbers: dict[bytes, int] = {}
         runs: list[list[int]] = []
         for rank in range(self.size):
@@ -221,7 +227,7 @@ class Ranks:
 
 
 class Pmi:
-    """PMI-1, as far as MPI_Init uses it: a key-value space and a barrier of all ranks."""
+    """The part of PMI-1 that MPI_Init uses: a key-value space and a barrier of all ranks."""
 
     def __init__(self, ranks: Ranks):
         self.ranks, self.values, self.in_barrier = ranks, dict[str, str](), list[Client]()
@@ -230,7 +236,7 @@ class Pmi:
 
     def line(self, client: Client, line: str) -> None:
         given = dict(word.split("=", 1) for word in line.split() if "=" in word)
-        command, size = given.get("cmd"), self.ranks.size
+        command, size = given.get("cmd", ""), self.ranks.size
         if command == "initack":
             self.started.add(given["pmiid"])
             answers = ["cmd=initack rc=0", f"cmd=set size={size}", f"cmd=set rank={given['pmiid']}", "cmd=set debug=0"]
@@ -251,30 +257,20 @@ class Pmi:
         for text in answers:
             client.write((text + "\n").encode())
 
-    def answer(self, command: str | None, given: dict[str, str]) -> str:
-        """The answer of one line to a command that changes nothing."""
-        if command == "init":
-            return "cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=0"
-        if command == "get_maxes":
-            return "cmd=maxes kvsname_max=256 keylen_max=64 vallen_max=4096 rc=0"
+    def answer(self, command: str, given: dict[str, str]) -> str:
+        """The answer, one line, to a command that changes nothing."""
         if command == "get_universe_size":
             return f"cmd=universe_size size={self.ranks.size} rc=0"
-        if command == "get_appnum":
-            return "cmd=appnum appnum=0 rc=0"
-        if command == "get_my_kvsname":
-            return f"cmd=my_kvsname kvsname={KVS_NAME} rc=0"
-        if command == "finalize":
-            return "cmd=finalize_ack rc=0"
         if command == "get":
             key = given["key"]
             value = self.ranks.mapping() if key == "PMI_process_mapping" else self.values.get(key)
             if value is not None:
                 return f"cmd=get_result rc=0 msg=success value={value}"
             return "cmd=get_result rc=-1 msg=key_not_found value=unknown"
-        return f"cmd={command} rc=-1"
+        return ANSWERS.get(command, f"cmd={command} rc=-1")
 
     def release(self) -> None:
-        """A rank was lost: ranks that wait for it inside MPI_Init see their connection closed and fail."""
+        """A rank was lost: close the connections of the ranks that wait for it inside MPI_Init, so that these fail."""
         self.broken = True
         for client in self.in_barrier:
             client.sock.shutdown(socket.SHUT_RDWR)
@@ -282,7 +278,7 @@ class Pmi:
 
 
 class Server:
-    """The loop of one thread: read requests, answer."""
+    """A loop in one thread that reads requests and answers them."""
 
     def __init__(self, listener: socket.socket, owner: int | socket.socket):
         self.listener, self.owner = listener, owner
@@ -293,7 +289,7 @@ class Server:
         self.owned, self.begun = True, time.time()
 
     def serve(self) -> None:
-        """Until the owner's end of its pipe and all connections are closed."""
+        """Run until all connections and the owner's end of the pipe are closed."""
         self.listener.setblocking(False)
         self.selector.register(self.listener, selectors.EVENT_READ)
         self.selector.register(self.owner, selectors.EVENT_READ)
@@ -315,7 +311,7 @@ class Server:
             remove_unused_memory(self.begun - 1.0)
 
     def seconds(self) -> float | None:
-        """How long nothing may be to do."""
+        """The time until the next deadline; None if there is none."""
         if any(client.to_send for client in self.clients):
             return 0.001
         end = min([self.ranks.deadline, *[w.deadline for w in self.store.waiting]])
@@ -378,7 +374,7 @@ class Server:
 
 
 def opened(port: int, owner: socket.socket) -> socket.socket:
-    """A socket that listens at a port. Tells the owner the port, or the error's number below 0."""
+    """A socket that listens at a port. Sends the port to the owner, or -errno of an error."""
     try:
         listener = socket.create_server(("", port), backlog=BACKLOG)
     except OSError as error:
@@ -389,9 +385,9 @@ def opened(port: int, owner: socket.socket) -> socket.socket:
 
 
 def main(first: int, second: int, apart: int = 0) -> None:
-    """Serve with what was handed down: the listening socket, and the owner's pipe. Where nothing was (`apart`): at port
+    """Serve with two inherited descriptors, the listening socket and the owner's pipe. With `apart`: listen at port
     `first`, for the owner that listens at port `second`."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C ends the ranks, and they the server
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C ends the ranks, and then the server ends
     if apart == APART:
         owner = socket.create_connection(("127.0.0.1", second))
         Server(opened(first, owner), owner).serve()

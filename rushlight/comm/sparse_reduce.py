@@ -1,4 +1,4 @@
-"""Sums of sparse tensors: the ranks gather the indices and values of all, and add up those with equal indices."""
+"""Sums of sparse tensors: each rank gathers the indices and values of all ranks, and adds values with equal indices."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rushlight.sparse import sparse_coo_tensor
 
 
 def gathered(array: np.ndarray, group: ProcessGroup) -> np.ndarray:
-    """The arrays of all ranks, (rank, ...)."""
+    """The arrays of all ranks: (ranks, *shape)."""
     x = np.ascontiguousarray(array)
     out = np.empty((group.size(), *x.shape), x.dtype)
     what = f"all_gather({x.dtype} {x.shape})"
@@ -24,7 +24,7 @@ def gathered(array: np.ndarray, group: ProcessGroup) -> np.ndarray:
 
 
 def gathered_rows(array: np.ndarray, counts: list[int], group: ProcessGroup) -> np.ndarray:
-    """The rows of all ranks, of which rank i has counts[i]."""
+    """The rows of all ranks; rank i has counts[i] rows."""
     mine = np.zeros((max(counts), *array.shape[1:]), array.dtype)
     mine[: len(array)] = array
     every = gathered(mine.reshape(-1).view(np.uint8), group).reshape(len(counts), -1)
@@ -33,7 +33,7 @@ def gathered_rows(array: np.ndarray, counts: list[int], group: ProcessGroup) -> 
 
 
 def sparse_all_reduce(group: ProcessGroup, tensor: Any, op: ReduceOp) -> Work:
-    """The work of `all_reduce` of a sparse COO tensor, which is complete. Gloo has sums alone."""
+    """The completed work of `all_reduce` of a sparse COO tensor. Gloo supports only sums."""
     if op is not ReduceOp.SUM:
         raise runtime_error("unsupported reduction operation of sparse tensors", "SUM")
     own = tensor.detach().coalesce()

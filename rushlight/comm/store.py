@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import timedelta
 from threading import Condition
 
@@ -26,7 +27,7 @@ def as_bytes(value: Text) -> bytes:
 
 
 def late(seconds: float, keys: Sequence[Text]) -> DistStoreError:
-    """The error of keys that did not come in time."""
+    """The error of keys that were not set in time."""
     named = ", ".join(key.decode() if isinstance(key, bytes) else key for key in keys)
     return DistStoreError(f"wait timeout after {seconds * 1000:.0f}ms, keys: {named}")
 
@@ -45,19 +46,19 @@ class Store:
         return (self.timeout if timeout is None else timeout).total_seconds()
 
     def set(self, key: str, value: Text) -> None:
-        """Give a key a value."""
+        """Set the value of a key."""
         raise NotImplementedError
 
     def get(self, key: str) -> bytes:
-        """The value of a key, once it is there. DistStoreError if it does not come in time."""
+        """Wait for a key and return its value. DistStoreError after the timeout."""
         raise NotImplementedError
 
     def add(self, key: str, amount: int) -> int:
-        """The sum of the integer under this key, 0 at first, and an amount, which it becomes."""
+        """Add an amount to the integer under this key, 0 at first. Returns the sum."""
         raise NotImplementedError
 
     def append(self, key: str, value: Text) -> None:
-        """Put bytes behind those of a key."""
+        """Append bytes to the value of a key."""
         raise NotImplementedError
 
     def compare_set(self, key: str, expected_value: Text, desired_value: Text) -> bytes:
@@ -66,15 +67,15 @@ class Store:
         raise NotImplementedError
 
     def wait(self, keys: Sequence[str], timeout: timedelta | None = None) -> None:
-        """Wait until all keys are there. DistStoreError if they do not come in time."""
+        """Wait until all keys are set. DistStoreError after the timeout."""
         raise NotImplementedError
 
     def check(self, keys: Sequence[str]) -> bool:
-        """Whether all keys are there."""
+        """Whether all keys are set."""
         raise NotImplementedError
 
     def delete_key(self, key: str) -> bool:
-        """Remove a key; whether it was there."""
+        """Remove a key. Returns whether it existed."""
         raise NotImplementedError
 
     def num_keys(self) -> int:
@@ -82,12 +83,12 @@ class Store:
         raise NotImplementedError
 
     def multi_set(self, keys: Sequence[str], values: Sequence[Text]) -> None:
-        """`set` of each."""
+        """`set` each key."""
         for key, value in zip(keys, values, strict=True):
             self.set(key, value)
 
     def multi_get(self, keys: Sequence[str]) -> list[bytes]:
-        """`get` of each."""
+        """`get` each key."""
         return [self.get(key) for key in keys]
 
     def has_extended_api(self) -> bool:
@@ -95,7 +96,35 @@ class Store:
         return True
 
 
-class HashStore(Store):
+class ChangedStore(Store):
+    """The base of stores whose operations each change the value of one key."""
+
+    def change(self, key: str, to: Callable[[bytes | None], bytes | None]) -> tuple[bytes | None, bytes | None]:
+        """Replace the value of a key by to(value), with the store locked. None: the key is absent. Returns (old value,
+        new value)."""
+        raise NotImplementedError
+
+    def set(self, key: str, value: Text) -> None:
+        new = as_bytes(value)
+        self.change(key, lambda old: new)
+
+    def add(self, key: str, amount: int) -> int:
+        _, total = self.change(key, lambda old: b"%d" % (int(b"0" if old is None else old) + amount))
+        return int(total or 0)
+
+    def append(self, key: str, value: Text) -> None:
+        self.change(key, lambda old: (old or b"") + as_bytes(value))
+
+    def compare_set(self, key: str, expected_value: Text, desired_value: Text) -> bytes:
+        expected, desired = as_bytes(expected_value), as_bytes(desired_value)
+        _, new = self.change(key, lambda old: desired if (old or b"") == expected else old)
+        return expected if new is None else new
+
+    def delete_key(self, key: str) -> bool:
+        return self.change(key, lambda old: None)[0] is not None
+
+
+class HashStore(ChangedStore):
     """Keys and values of one process, for all threads."""
 
     def __init__(self) -> None:
@@ -103,33 +132,20 @@ class HashStore(Store):
         self.values: dict[str, bytes] = {}
         self.changed = Condition()
 
-    def set(self, key: str, value: Text) -> None:
+    def change(self, key: str, to: Callable[[bytes | None], bytes | None]) -> tuple[bytes | None, bytes | None]:
         with self.changed:
-            self.values[key] = as_bytes(value)
+            old = self.values.get(key)
+            new = to(old)
+            if new is not None:
+                self.values[key] = new
+            else:
+                self.values.pop(key, None)
             self.changed.notify_all()
+        return old, new
 
     def get(self, key: str) -> bytes:
         self.wait([key])
         return self.values[key]
-
-    def add(self, key: str, amount: int) -> int:
-        with self.changed:
-            total = int(self.values.get(key, b"0")) + amount
-            self.values[key] = b"%d" % total
-            self.changed.notify_all()
-        return total
-
-    def append(self, key: str, value: Text) -> None:
-        with self.changed:
-            self.values[key] = self.values.get(key, b"") + as_bytes(value)
-            self.changed.notify_all()
-
-    def compare_set(self, key: str, expected_value: Text, desired_value: Text) -> bytes:
-        with self.changed:
-            if self.values.get(key, b"") == as_bytes(expected_value):
-                self.values[key] = as_bytes(desired_value)
-                self.changed.notify_all()
-            return self.values.get(key, as_bytes(expected_value))
 
     def wait(self, keys: Sequence[str], timeout: timedelta | None = None) -> None:
         seconds = self.seconds(timeout)
@@ -140,17 +156,13 @@ class HashStore(Store):
     def check(self, keys: Sequence[str]) -> bool:
         return all(key in self.values for key in keys)
 
-    def delete_key(self, key: str) -> bool:
-        with self.changed:
-            return self.values.pop(key, None) is not None
-
     def num_keys(self) -> int:
         return len(self.values)
 
 
-class FileStore(Store):
-    """Keys and values in a file that all processes can reach: a log of changes, each appended under a lock. A process
-    reads what was added since it read last."""
+class FileStore(ChangedStore):
+    """Keys and values in a file that all processes can reach. The file is a log of changes, each appended under a lock;
+    a process reads the changes that were appended since it last read."""
 
     def __init__(self, file_name: str, world_size: int = -1):
         super().__init__()
@@ -159,30 +171,22 @@ class FileStore(Store):
         self.read_until = 0
         open(file_name, "ab").close()
 
-    def locked(self, change: Callable[[], list[tuple[bytes, bytes | None]]]) -> None:
-        """Append what `change()` gives, (key, value or None for a deleted key), with the file locked and read to its
-        end."""
+    @contextmanager
+    def locked(self) -> Iterator[int]:
+        """Inside, the file is locked, and all changes are read. Yields its descriptor."""
         try:
             import fcntl
         except ImportError as error:
             raise not_implemented_error(
                 "FileStore locks its file by fcntl, which this Python lacks", "use TCPStore"
             ) from error
-
         with open(self.path, "r+b") as file:
             fcntl.lockf(file, fcntl.LOCK_EX)
             self.read(file.fileno())
-            text = b""
-            for key, value in change():
-                kind = b"d" if value is None else b"s"
-                for field in (kind, key, value or b""):
-                    text += len(field).to_bytes(8, "big") + field
-            os.lseek(file.fileno(), 0, os.SEEK_END)
-            os.write(file.fileno(), text)
-            self.read(file.fileno())
+            yield file.fileno()
 
     def read(self, descriptor: int) -> None:
-        """Take over what was appended."""
+        """Apply the changes that were appended."""
         os.lseek(descriptor, self.read_until, os.SEEK_SET)
         new = b""
         while chunk := os.read(descriptor, 1 << 20):
@@ -199,32 +203,21 @@ class FileStore(Store):
                 self.values.pop(key, None)
         self.read_until += len(new)
 
-    def set(self, key: str, value: Text) -> None:
-        self.locked(lambda: [(as_bytes(key), as_bytes(value))])
+    def change(self, key: str, to: Callable[[bytes | None], bytes | None]) -> tuple[bytes | None, bytes | None]:
+        name = as_bytes(key)
+        with self.locked() as descriptor:
+            old = self.values.get(name)
+            new = to(old)
+            if new is not old:
+                fields = (b"d" if new is None else b"s", name, new or b"")
+                os.lseek(descriptor, 0, os.SEEK_END)
+                os.write(descriptor, b"".join(len(field).to_bytes(8, "big") + field for field in fields))
+                self.read(descriptor)
+        return old, new
 
     def get(self, key: str) -> bytes:
         self.wait([key])
         return self.values[as_bytes(key)]
-
-    def add(self, key: str, amount: int) -> int:
-        name, total = as_bytes(key), 0
-
-        def change() -> list[tuple[bytes, bytes | None]]:
-            nonlocal total
-            total = int(self.values.get(name, b"0")) + amount
-            return [(name, b"%d" % total)]
-
-        self.locked(change)
-        return total
-
-    def append(self, key: str, value: Text) -> None:
-        name = as_bytes(key)
-        self.locked(lambda: [(name, self.values.get(name, b"") + as_bytes(value))])
-
-    def compare_set(self, key: str, expected_value: Text, desired_value: Text) -> bytes:
-        name, expected = as_bytes(key), as_bytes(expected_value)
-        self.locked(lambda: [(name, as_bytes(desired_value))] if self.values.get(name, b"") == expected else [])
-        return self.values.get(name, expected)
 
     def wait(self, keys: Sequence[str], timeout: timedelta | None = None) -> None:
         seconds = self.seconds(timeout)
@@ -235,34 +228,23 @@ class FileStore(Store):
             time.sleep(0.01)
 
     def check(self, keys: Sequence[str]) -> bool:
-        self.locked(list)
-        return all(as_bytes(key) in self.values for key in keys)
-
-    def delete_key(self, key: str) -> bool:
-        name, found = as_bytes(key), False
-
-        def change() -> list[tuple[bytes, bytes | None]]:
-            nonlocal found
-            found = name in self.values
-            return [(name, None)] if found else []
-
-        self.locked(change)
-        return found
+        with self.locked():
+            return all(as_bytes(key) in self.values for key in keys)
 
     def num_keys(self) -> int:
-        self.locked(list)
-        return len(self.values)
+        with self.locked():
+            return len(self.values)
 
 
 class PrefixStore(Store):
-    """A store in which each key has a prefix: `prefix/key` of the store below."""
+    """A store that uses the key `prefix/key` of the underlying store."""
 
     def __init__(self, prefix: str, store: Store):
         self.prefix, self.underlying_store = prefix, store
 
     @property
     def timeout(self) -> timedelta:  # type: ignore[override]
-        """That of the store below."""
+        """The timeout of the underlying store."""
         return self.underlying_store.timeout
 
     def set_timeout(self, timeout: timedelta) -> None:

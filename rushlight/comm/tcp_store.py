@@ -1,4 +1,4 @@
-"""TCPStore: the store of a server process, and how that process is started and reached."""
+"""TCPStore: the store of a server process. Starts the server and connects to it."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from rushlight.comm.server import APART, BACKLOG, pack, unpack
 from rushlight.comm.store import DEFAULT_TIMEOUT, Store, Text, as_bytes, late
 
 RETRY_SECONDS = 0.05
-SERVERS: list[subprocess.Popen] = []  # that this process has started: children to be reaped
+SERVERS: list[subprocess.Popen] = []  # started by this process: children to be reaped
 START_SECONDS = 30.0  # how long a server may take to start
-ANSWER_SECONDS = 10.0  # how much later than promised an answer may come
+ANSWER_SECONDS = 10.0  # how long after a request's own timeout its answer may come
 
 
 def start_server(port: int) -> tuple[int, Any]:
-    """Start the server at a port, 0 for any that is free: (its port, what holds it). The server runs until `close()` of
-    what holds it and until all connections are closed. OSError if the port is taken."""
-    if not hasattr(os, "fork"):  # Windows, where no open files are handed down
+    """Start the server at a port; 0: at a free port. Returns (port, owner). The server runs until the owner and all
+    connections are closed. OSError if the port is taken."""
+    if not hasattr(os, "fork"):  # Windows: the server cannot inherit open files
         return start_apart(port)
     listener = socket.create_server(("", port), backlog=BACKLOG)
     theirs, ours = os.pipe()
@@ -47,22 +47,22 @@ def run_server(*arguments: int, **settings: Any) -> None:
 
 
 def start_apart(port: int) -> tuple[int, Any]:
-    """`start_server` with nothing handed down: the server opens the port itself, and connects to this process to tell
-    its number. That connection holds the server."""
+    """`start_server` without inherited files: the server opens the port itself and connects to this process to send the
+    port's number. That connection is the owner."""
     with socket.create_server(("127.0.0.1", 0)) as meeting:
         run_server(port, meeting.getsockname()[1], APART)
         meeting.settimeout(START_SECONDS)
         owner, _ = meeting.accept()
     owner.settimeout(START_SECONDS)
-    told = int(owner.recv(16))
-    if told < 0:
+    number = int(owner.recv(16))
+    if number < 0:
         owner.close()
-        raise OSError(-told, os.strerror(-told))
-    return told, owner
+        raise OSError(-number, os.strerror(-number))
+    return number, owner
 
 
 def taken(port: int) -> DistNetworkError:
-    """torch's error of a port that another program has."""
+    """torch's error for a port that another program uses."""
     return DistNetworkError(
         f"The server socket has failed to listen on any local network address. port: {port}, code: "
         f"-{errno.EADDRINUSE}, name: EADDRINUSE, message: address already in use\n  hint: another MASTER_PORT"
@@ -70,7 +70,7 @@ def taken(port: int) -> DistNetworkError:
 
 
 class Connection:
-    """A connection to the server: requests, each with its answer."""
+    """A connection to the server, for requests and their answers."""
 
     def __init__(self, host: str, port: int, seconds: float):
         self.host, self.port, self.lock = host, port, Lock()
@@ -78,13 +78,13 @@ class Connection:
         self.received = b""
 
     def connect(self, end: float, seconds: float) -> socket.socket:
-        """A socket whose other end is our server; the server may yet be starting."""
+        """A socket that is connected to the server, which may still be starting."""
         why: Any = None
         while True:
             try:
                 sock = socket.create_connection((self.host, self.port), timeout=2.0)
                 sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                if sock.getsockname() != sock.getpeername():  # else it has met itself
+                if sock.getsockname() != sock.getpeername():  # not connected to itself
                     return sock
                 sock.close()
             except OSError as error:
@@ -125,7 +125,7 @@ class Connection:
             self.received += data
 
     def request(self, *fields: Text, seconds: float = 0.0) -> list[bytes]:
-        """The fields of the answer after its first, "ok"; after "timeout", late is raised."""
+        """The fields of the answer after "ok". DistStoreError for the answer "timeout", DistError for "error"."""
         with self.lock:
             self.send(*fields)
             answer = self.receive(seconds + ANSWER_SECONDS)
@@ -149,8 +149,8 @@ class Connection:
 
 
 class TCPStore(Store):
-    """A store at a host and port. The process with is_master=True starts the server there; the others wait. With port=0
-    the server takes a free port: see the attribute `port`.
+    """A store at a host and port. The process with is_master=True starts the server there; the others wait. With
+    port=0, the server takes a free port, which the attribute `port` gives.
 
     >>> store = rushlight.distributed.TCPStore("127.0.0.1", 0, is_master=True)
     >>> store.set("key", "value")

@@ -1,5 +1,5 @@
-"""How arrays go between the ranks of a group: by MPI's non-blocking calls, or nowhere in a group of one. Each method
-begins one operation on contiguous arrays and returns its requests."""
+"""How arrays go between the ranks of a group: by MPI's non-blocking calls; a group of one rank only copies. Each method
+begins one operation on contiguous arrays and returns its request."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-# MPICH takes new memory as large as the array for a sum: 64 MB took 48 ms in one part and 17 ms in parts of 4 MB
+# MPICH allocates memory of the array's size for a sum: 64 MB took 48 ms in one part and 17 ms in parts of 4 MB
 # (benchmarks/distributed.py, two ranks).
 PART_BYTES = 4 << 20
 
@@ -63,7 +63,7 @@ class MpiTransport:
 
 
 class Done:
-    """The request of an operation that is complete."""
+    """The request of a completed operation."""
 
     def Test(self, status: Any = None) -> bool:
         return True

@@ -1,7 +1,7 @@
 """Work: an operation between ranks that has begun, and how a rank waits for its end.
 
-MPI's own Wait waits for ever when a rank has died. Here a rank calls Test until the operation
-is complete, a rank that takes part has left, or the time is over; then it raises an error that names the ranks."""
+MPI's own Wait waits for ever when a rank has died. Here a rank calls Test until the operation is complete. If a rank of
+the group has left, or after the timeout, it raises an error that names the ranks."""
 
 from __future__ import annotations
 
@@ -29,22 +29,22 @@ if TYPE_CHECKING:
 
 work_future = Higher("rushlight.comm.work_future")  # loads threads
 
-SPINS = 300  # calls of Test, 0.1 ms, before a rank begins to give way to others
+SPINS = 300  # calls of Test, 0.1 ms, before a waiting rank yields its core
 BUSY_SECONDS = 2.0  # how long a waiting rank keeps its core busy
 REST_SECONDS = 0.0002
-GRACE_SECONDS = 2.0  # what a rank has sent before it left may still arrive
+GRACE_SECONDS = 2.0  # messages of a rank that has left may still arrive for this time
 
 
 class Check:
-    """Whether all ranks of a group have called the same operation: each gives a number made of its operation, dtypes
-    and sizes, and the largest must be the smallest."""
+    """A check that all ranks of a group have called the same operation: the hashes of operation, dtypes and sizes must
+    be equal, so their maximum must be their minimum."""
 
     def __init__(self, group: Any, number: int):
         self.numbers = np.array([number, -number])
         self.request = group.transport.all_reduce(self.numbers, "MAX")
 
     def failed(self) -> bool | None:
-        """None as long as it is not known."""
+        """Whether the ranks differ; None as long as it is not known."""
         if not self.request.Test():
             return None
         return bool(self.numbers[0] != -self.numbers[1])
@@ -67,7 +67,7 @@ class Work:
         self.event: Callable[[], None] | None = None  # ends the profiler's event
 
     def poll(self) -> bool:
-        """Let MPI go on. Whether the operation is complete."""
+        """Let MPI make progress. Returns whether the operation is complete."""
         if self.complete:
             return True
         if self.error is not None:
@@ -98,8 +98,8 @@ class Work:
         return True
 
     def wait(self, timeout: timedelta | float | None = None) -> bool:
-        """Wait until the operation is complete: True. DistBackendError if a rank has left, or after the timeout of the
-        group."""
+        """Wait until the operation is complete. Returns True. DistBackendError if a rank has left, or after the
+        timeout, by default the group's."""
         poll = self.poll
         for _ in range(SPINS):
             if poll():
@@ -128,7 +128,7 @@ class Work:
                 raise self.fail(self.group.late(self, seconds))
 
     def fail(self, error: Exception) -> Exception:
-        """The work has failed. Its memory stays, since MPI may still write to it."""
+        """Note the failure. The group keeps the work's memory, since MPI may still write to it."""
         self.error = error
         self.group.pending.discard(self)
         self.group.failed.append(self)
@@ -146,7 +146,7 @@ class Work:
         return self.complete
 
     def exception(self) -> Exception | None:
-        """What has failed, or None."""
+        """The error of a failed operation, or None."""
         return self.error
 
     def result(self) -> list[Any]:
@@ -158,15 +158,15 @@ class Work:
         self.wait()
 
     def source_rank(self) -> int:
-        """The rank that a message came from; for recv."""
+        """The sender's rank, for recv."""
         raise RuntimeError("sourceRank is of a recv")
 
     def _source_rank(self) -> int:
         return self.source_rank()
 
     def get_future(self) -> Future:
-        """The future of the tensors that the operation writes. Its callbacks run when somebody waits, since MPI goes on
-        only when it is called."""
+        """The future of the tensors that the operation writes. Its callbacks run during a wait, since MPI makes
+        progress only when it is called."""
         if self.future is None:
             self.future = work_future().WorkFuture(self)
         return self.future

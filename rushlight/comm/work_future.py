@@ -17,7 +17,7 @@ class WorkFuture(Future):
         self.work = work
 
     def settle(self) -> None:
-        """Take over how the work has ended."""
+        """Take over the work's result or error."""
         if self._complete:
             return
         if self.work.error is not None:

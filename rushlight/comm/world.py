@@ -1,8 +1,8 @@
-"""The world of this process: its rank among all processes of the job, MPI's communicator of them, the connection over
-which the server tells who has left, and the job's store.
+"""The world of this process: its rank among all processes of the job, their MPI communicator, the connection over which
+the server reports ranks that have left, and the job's store.
 
-A process has one world as long as it lives, since MPI cannot be initialized twice: a second init_process_group takes
-the same again."""
+A process has one world as long as it lives, since MPI cannot be initialized twice. A second init_process_group uses the
+same world."""
 
 from __future__ import annotations
 
@@ -38,40 +38,46 @@ class World:
         self.rank, self.size, self.MPI, self.comm, self.store = rank, size, MPI, comm, store
         self.watch: Connection | None = None
         self.left: dict[int, str] = {}  # rank -> "lost" or "ended"
-        self.left_at: dict[int, float] = {}  # rank -> when this was known
-        self.owner: Any = None  # holds the server: its `close()` lets the server end
+        self.left_at: dict[int, float] = {}  # rank -> time of the report
+        self.owner: Any = None  # keeps the server alive until its `close()`
         self.next_look = 0.0
-        self.rounds = 0  # of init_process_group
+        self.rounds = 0  # number of calls of init_process_group
         self.pid = os.getpid()
 
     def look(self) -> None:
-        """Read what the server tells of ranks that have left."""
+        """Read the server's reports of ranks that have left."""
         if self.watch is None or time.monotonic() < self.next_look:
             return
         self.next_look = time.monotonic() + LOOK_SECONDS
         try:
-            while (told := self.watch.receive(0.0)) is not None:
-                rank = int(told[1])
-                self.left[rank] = told[0].decode()
+            while (report := self.watch.receive(0.0)) is not None:
+                rank = int(report[1])
+                self.left[rank] = report[0].decode()
                 self.left_at[rank] = time.monotonic()
         except DistError:  # the server is gone: its machine has failed, or another process has killed it
             self.watch = None
             self.left.setdefault(0, "lost, or the machine of its server")
             self.left_at.setdefault(0, time.monotonic())
 
+    def stopped(self, ranks: Sequence[int], end: float) -> str:
+        """Why to stop waiting for these ranks: one has left, or the time `end` is over. '' to go on."""
+        self.look()
+        if gone := set(self.left) & set(ranks):
+            return f"rank {min(gone)} was lost"
+        return "timed out" if time.monotonic() > end else ""
+
     def complete(self, request: Any, timeout: timedelta) -> None:
-        """Wait until a request of all ranks is complete; an error if one leaves before."""
+        """Wait until a request of all ranks is complete. DistBackendError if a rank leaves before, or after the
+        timeout."""
         end = time.monotonic() + timeout.total_seconds()
         while not request.Test():
             give_way()
-            self.look()
-            if self.left or time.monotonic() > end:
-                why = f"rank {min(self.left)} was lost" if self.left else "timed out"
+            if why := self.stopped(range(self.size), end):
                 raise DistBackendError(f"[Rank {self.rank}]: the world was not made: {why}")
 
     def call(self, function: Callable[[], Any], ranks: Sequence[int], timeout: timedelta) -> Any:
-        """The result of a call of MPI that waits for these ranks and has no timeout of its own. A thread makes the
-        call; an error if it takes too long, or if one of the ranks leaves."""
+        """The result of an MPI call that waits for these ranks and has no timeout itself. A thread makes the call.
+        DistBackendError after the timeout, or if one of the ranks leaves."""
         if self.MPI.Query_thread() < self.MPI.THREAD_SERIALIZED:
             return function()
         results: Future = Future()
@@ -88,16 +94,14 @@ class World:
             try:
                 return results.result(LOOK_SECONDS)
             except FutureTimeout:
-                self.look()
-                gone = sorted(set(self.left) & set(ranks))
-                if gone or time.monotonic() > end:
-                    why = f"rank {gone[0]} was lost" if gone else "timed out"
+                if why := self.stopped(ranks, end):
                     raise DistBackendError(
                         f"[Rank {self.rank}]: a group of {list(ranks)} was not made: {why}"
                     ) from None
 
     def meet(self, name: str, ranks: Sequence[int], timeout: timedelta) -> None:
-        """Wait until these ranks are all here, over the store; an error if one leaves before."""
+        """Wait over the store until all these ranks are here. DistBackendError if one leaves before, or after the
+        timeout."""
         keys = {rank: f"rushlight/meet/{name}/{rank}" for rank in ranks}
         self.store.set(keys[self.rank], "")
         end = time.monotonic() + timeout.total_seconds()
@@ -105,17 +109,14 @@ class World:
             try:
                 return self.store.wait(list(keys.values()), MEET_STEP)
             except DistStoreError:
-                self.look()
-                gone = sorted(set(self.left) & set(ranks))
-                if gone or time.monotonic() > end:
+                if why := self.stopped(ranks, end):
                     missing = [rank for rank, key in keys.items() if not self.store.check([key])]
-                    why = f"rank {gone[0]} was lost" if gone else "timed out"
                     raise DistBackendError(
                         f"[Rank {self.rank}]: group {name} was not made: {why}; ranks {missing} have not come"
                     ) from None
 
     def leave(self) -> None:
-        """Tell the server that this process ends in order."""
+        """Tell the server that this process ends normally."""
         if self.watch is not None and os.getpid() == self.pid:
             try:
                 self.watch.sock.settimeout(1.0)
@@ -124,7 +125,8 @@ class World:
                 pass
 
     def after_fork(self) -> None:
-        """A forked child, as of a DataLoader, is not a rank: close the copies of the parent's connections."""
+        """In a forked child, for example a DataLoader's worker, which is no rank: close the copies of the parent's
+        connections."""
         if self.watch is not None:
             self.watch.close()
             self.watch = None
@@ -135,7 +137,7 @@ class World:
             self.store.connection.close()
 
 
-_worlds: dict[int, World] = {}  # pid -> the world of several processes; a forked child has none
+_worlds: dict[int, World] = {}  # pid -> world of several processes; a forked child has no entry
 
 
 def world_of(init_method: str | None, store: Store | None, rank: int, size: int, timeout: timedelta) -> World:
@@ -166,7 +168,7 @@ def world_of(init_method: str | None, store: Store | None, rank: int, size: int,
 
 
 def check_can_start(size: int) -> None:
-    """RuntimeError where MPI's processes find each other by mpiexec alone: the MPIs of Windows."""
+    """RuntimeError on Windows, whose MPIs need mpiexec."""
     if not hasattr(os, "fork"):
         raise runtime_error(
             f"a world of {size} processes is started by mpiexec on this system",
@@ -186,7 +188,7 @@ def kept(world: World) -> World:
 
 
 def host_id() -> str:
-    """What two processes have in common if they can share memory."""
+    """An id that two processes have in common if they can share memory."""
     try:
         return f"{socket.gethostname()} {os.stat('/dev/shm').st_dev}"
     except OSError:
@@ -202,7 +204,7 @@ def start(place: Place, timeout: timedelta) -> World:
 
 
 def start_under_launcher(timeout: timedelta, rank: int = -1, size: int = -1) -> World:
-    """The world that mpiexec or srun has made, in the order of the ranks if they are given."""
+    """The world that mpiexec or srun has made. If `rank` is given, the ranks are reordered by it."""
     MPI = mpi_library.load()
     mpi_library.finalize_at_exit(MPI)
     comm = MPI.COMM_WORLD
@@ -230,28 +232,28 @@ def joined(place: Place, timeout: timedelta) -> Connection:
     watch = Connection(place.host, place.port, seconds)
     watch.send("join", str(place.rank), str(place.size), host_id(), str(seconds))
     while True:
-        told = watch.receive(seconds + 10.0)
-        if told is None or told[0] == b"timeout":
-            missing = told[1].decode() if told else "unknown"
+        report = watch.receive(seconds + 10.0)
+        if report is None or report[0] == b"timeout":
+            missing = report[1].decode() if report else "unknown"
             raise DistStoreError(
                 f"Timed out after {seconds:.0f} seconds waiting for clients: of {place.size} ranks these have not "
                 f"come: {missing}"
             )
-        if told[0] == b"joined":
-            place.here = int(told[1])
+        if report[0] == b"joined":
+            place.here = int(report[1])
             return watch
-        if told[0] == b"error":
-            raise DistBackendError(explain(told[1].decode(), "one process for each rank"))
-        raise DistBackendError(f"rank {told[1].decode()} was lost before all had come")
+        if report[0] == b"error":
+            raise DistBackendError(explain(report[1].decode(), "one process for each rank"))
+        raise DistBackendError(f"rank {report[1].decode()} was lost before all had come")
 
 
 def entered(place: Place, MPI: Any, comm: Any, watch: Connection, timeout: timedelta) -> World:
-    """The world, once MPI runs."""
+    """The world of several processes, after MPI was initialized."""
     comm.Set_errhandler(MPI.ERRORS_RETURN)
     store = TCPStore(place.host, place.port, timeout=timeout)
     world = World(place.rank, place.size, MPI, comm, store)
     world.watch, world.owner = watch, place.owner
-    world.complete(comm.Ibarrier(), timeout)  # all have MPICH's shared memory open
+    world.complete(comm.Ibarrier(), timeout)  # afterwards all ranks have opened MPICH's shared memory
     mpi_library.forget_shared_memory()
     divide_threads(place)
     return world

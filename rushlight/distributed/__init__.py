@@ -1,8 +1,8 @@
-"""torch.distributed: process groups, collectives, and what trains on several machines; on MPI.
+"""torch.distributed: process groups, collectives and training on several machines, by MPI.
 
-A world of one process needs nothing. A larger world needs mpi4py: `init_process_group` loads MPI."""
+A world of several processes needs mpi4py: `init_process_group` loads MPI."""
 
-# ruff: noqa: F403, F405 - the names stand in __all__ of each part
+# ruff: noqa: F403, F405 - the names are in __all__ of each part
 import pickle
 import sys
 from importlib import import_module
@@ -33,11 +33,11 @@ _all_gather_base, _reduce_scatter_base = all_gather_into_tensor, reduce_scatter_
 
 
 def _get_default_store() -> Any:
-    """The store of the job, which the ranks may use for keys of their own."""
+    """The store of the job. Ranks may set other keys in it."""
     return world_group().world.store
 
 
-# torch's modules of these names
+# torch has modules with these names
 constants = distributed_c10d = sys.modules[__name__]
 importable(__name__, "constants", "distributed_c10d")
 

@@ -1,5 +1,5 @@
-"""The agent of a machine: it starts the machine's ranks, watches them, and ends all when one fails. The agents of
-several machines meet in a store at the rendezvous endpoint."""
+"""The agent of a machine: it starts the machine's ranks, watches them, and ends all ranks when one fails. The agents of
+several machines communicate through a store at the rendezvous endpoint."""
 
 from __future__ import annotations
 
@@ -41,11 +41,37 @@ def free_port() -> int:
 
 
 def die_with_parent() -> None:
-    """In a rank before its program: the kernel ends it if the agent is killed."""
+    """Called in a rank before its program starts: the kernel then kills the rank if the agent dies."""
     import ctypes
 
     with suppress(OSError, AttributeError):  # no Linux
         ctypes.CDLL(None).prctl(DIES_WITH_PARENT, signal.SIGKILL)
+
+
+def rank_variables(
+    rank: int, size: int, local: int, here: int, node: int, nodes: int, role: str, host: str, port: int | str,
+    job: str, restart: int, max_restarts: int,
+) -> dict[str, str]:  # fmt: skip
+    """The environment variables of a rank. `local`: its number among the `here` ranks of its machine; `node`: the
+    number of the machine among all `nodes`; `host`, `port`: the address of rank 0."""
+    variables = {
+        "RANK": rank,
+        "LOCAL_RANK": local,
+        "WORLD_SIZE": size,
+        "LOCAL_WORLD_SIZE": here,
+        "GROUP_RANK": node,
+        "GROUP_WORLD_SIZE": nodes,
+        "ROLE_RANK": rank,
+        "ROLE_WORLD_SIZE": size,
+        "ROLE_NAME": role,
+        "MASTER_ADDR": host,
+        "MASTER_PORT": port,
+        "TORCHELASTIC_RUN_ID": job,
+        "TORCHELASTIC_RESTART_COUNT": restart,
+        "TORCHELASTIC_MAX_RESTARTS": max_restarts,
+        "TORCHELASTIC_USE_AGENT_STORE": "False",
+    }
+    return {name: str(value) for name, value in variables.items()}
 
 
 class Agent:
@@ -64,7 +90,7 @@ class Agent:
     # -- several machines --------------------------------------------------------------------------
 
     def meet(self) -> None:
-        """Meet the agents of the other machines: which ranks are here, and where rank 0 is."""
+        """Exchange the numbers of ranks and the address of rank 0 with the agents of the other machines."""
         given = self.arguments
         endpoint = given.rdzv_endpoint or f"{given.master_addr}:{given.master_port or 0}"
         host, _, port = endpoint.partition(":")
@@ -82,8 +108,8 @@ class Agent:
         self.store = store
 
     def endpoint(self, host: str, port: int, seconds: float) -> tuple[Store, bool]:
-        """(the agents' store, whether this agent is the server). Machine 0 is the server, or the machine of the given
-        host."""
+        """(the agents' store, whether this agent serves it). The server is machine 0; without --node-rank, the machine
+        with the given host."""
         timeout, node = timedelta(seconds=seconds), self.arguments.node_rank
         if node == 0 or (node is None and is_this_machine(host)):
             try:
@@ -96,7 +122,7 @@ class Agent:
     # -- one start of all ranks --------------------------------------------------------------------
 
     def run(self) -> int:
-        """The exit status: 0 if all ranks have ended well, after some restarts or none."""
+        """Run all ranks, with restarts. Returns the exit status: 0 if all ranks have succeeded."""
         status = 1
         for restart in range(self.arguments.max_restarts + 1):
             self.begin(restart)
@@ -148,30 +174,14 @@ class Agent:
         return [*run, *module, given.program, *arguments]
 
     def environment(self, local: int, restart: int, port: str) -> dict[str, str]:
-        threads = str(max(1, cores() // self.count))
-        return {
-            **dict.fromkeys(THREAD_VARIABLES, threads),
-            **os.environ,
-            "RANK": str(self.first + local),
-            "LOCAL_RANK": str(local),
-            "WORLD_SIZE": str(self.size),
-            "LOCAL_WORLD_SIZE": str(self.count),
-            "GROUP_RANK": str(self.node),
-            "GROUP_WORLD_SIZE": str(self.nodes),
-            "ROLE_RANK": str(self.first + local),
-            "ROLE_WORLD_SIZE": str(self.size),
-            "ROLE_NAME": self.arguments.role,
-            "MASTER_ADDR": self.host,
-            "MASTER_PORT": port,
-            "TORCHELASTIC_RUN_ID": self.arguments.rdzv_id,
-            "TORCHELASTIC_RESTART_COUNT": str(restart),
-            "TORCHELASTIC_MAX_RESTARTS": str(self.arguments.max_restarts),
-            "TORCHELASTIC_USE_AGENT_STORE": "False",
-        }
+        threads, given = str(max(1, cores() // self.count)), self.arguments
+        sizes = (self.first + local, self.size, local, self.count, self.node, self.nodes)
+        about_job = (given.role, self.host, port, given.rdzv_id, restart, given.max_restarts)
+        return {**dict.fromkeys(THREAD_VARIABLES, threads), **os.environ, **rank_variables(*sizes, *about_job)}
 
     def watch(self, restart: int) -> int:
-        """Wait until all ranks of all machines have ended, or one has failed: then end all."""
-        failed, told = f"{restart}/failed", False
+        """Wait until all ranks of all machines have succeeded (0), or one has failed (1). Then end all ranks here."""
+        failed, reported = f"{restart}/failed", False
         try:
             while True:
                 states = [worker.poll() for worker in self.workers]
@@ -183,9 +193,9 @@ class Agent:
                 if self.store.check([failed]):
                     return 1
                 if None not in states:
-                    if not told:
+                    if not reported:
                         self.store.set(f"{restart}/done/{self.node}", "")
-                        told = True
+                        reported = True
                     if self.store.check([f"{restart}/done/{i}" for i in range(self.nodes)]):
                         return 0
                 time.sleep(self.arguments.monitor_interval)
@@ -196,7 +206,7 @@ class Agent:
             self.end()
 
     def report(self, local: int) -> None:
-        """Report the rank that failed first."""
+        """Print which rank failed."""
         worker = self.workers[local]
         how = f"exit code {worker.returncode}"
         if worker.returncode < 0:
@@ -231,7 +241,7 @@ def free(port: int) -> bool:
 
 
 def is_this_machine(host: str) -> bool:
-    """Whether a host's name or address is of this machine."""
+    """Whether a host name or address belongs to this machine."""
     if host in ("", "localhost", "127.0.0.1", socket.gethostname(), socket.getfqdn()):
         return True
     try:
@@ -242,7 +252,7 @@ def is_this_machine(host: str) -> bool:
 
 
 def launch(arguments: argparse.Namespace) -> int:
-    """Start the ranks of this machine: the exit status."""
+    """Run the ranks of this machine. Returns the exit status."""
 
     def stop(number: int, frame: Any) -> None:
         raise KeyboardInterrupt

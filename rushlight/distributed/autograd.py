@@ -1,4 +1,4 @@
-"""torch.distributed.autograd: backward through calls of `distributed.rpc`, which are not supported."""
+"""torch.distributed.autograd: backward through calls of `distributed.rpc`. Not supported."""
 
 from rushlight.base.missing_names import tell as _tell
 

@@ -16,7 +16,7 @@ from rushlight.core.tensor import Tensor, from_array
 
 
 class DeviceMesh:
-    """The ranks of `mesh`, an array of ranks with a name for each dimension. All ranks of the world make it."""
+    """An array of ranks with a name for each dimension. All ranks of the world make it."""
 
     def __init__(
         self, device_type: str, mesh: Any, *, mesh_dim_names: Sequence[str] | None = None,
@@ -31,7 +31,7 @@ class DeviceMesh:
         self.groups = list(made)
 
     def groups_along(self, dim: int) -> Any:
-        """The group of this rank along a dimension; the groups of the other ranks are made, too."""
+        """The group of this rank along a dimension. The groups of the other ranks are made, too."""
         own = None
         for row in np.moveaxis(self.ranks, dim, -1).reshape(-1, self.ranks.shape[dim]).tolist():
             made = new_group(row)
@@ -59,7 +59,7 @@ class DeviceMesh:
         return self.ranks.size if mesh_dim is None else self.ranks.shape[mesh_dim]
 
     def number(self, dim: int | str | None) -> int:
-        """The number of a dimension that may be given by its name."""
+        """The number of a dimension that is given by number or name."""
         if isinstance(dim, str):
             if dim not in (self.mesh_dim_names or ()):
                 raise KeyError(explain(f"the mesh has the dimensions {self.mesh_dim_names}"))
@@ -88,11 +88,11 @@ class DeviceMesh:
         return get_rank(self.get_group(mesh_dim))
 
     def get_coordinate(self) -> list[int] | None:
-        """The place of this rank in the mesh; None if it is not in it."""
+        """The indices of this rank in the mesh; None if it is not in the mesh."""
         return self.coordinate
 
     def __getitem__(self, names: str | tuple[str, ...]) -> DeviceMesh:
-        """The part of the mesh along some of its dimensions in which this rank is."""
+        """The part of the mesh that contains this rank and has only these dimensions."""
         wanted = (names,) if isinstance(names, str) else names
         dims = [self.number(name) for name in wanted]
         at: list[Any] = list(self.coordinate or [0] * self.ndim)

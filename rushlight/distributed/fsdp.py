@@ -1,5 +1,5 @@
-"""torch.distributed.fsdp: modules whose parameters, gradients and optimizer state are divided over the ranks, and
-gathered module by module (sharding.py)."""
+"""torch.distributed.fsdp: modules whose parameters, gradients and optimizer state are divided over the ranks.
+Parameters are gathered module by module (sharding.py)."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ M = TypeVar("M", bound=Module)
 
 class ShardingStrategy(Enum):
     """FULL_SHARD: parameters are freed between forward and backward; SHARD_GRAD_OP: they are kept until backward;
-    HYBRID_SHARD and _HYBRID_SHARD_ZERO2: the same, divided over the ranks of a machine, each machine with a replica.
-    NO_SHARD: as SHARD_GRAD_OP."""
+    HYBRID_SHARD and _HYBRID_SHARD_ZERO2: as these two, but parameters are divided over the ranks of each machine, and
+    every machine has a replica. NO_SHARD: as SHARD_GRAD_OP."""
 
     FULL_SHARD, SHARD_GRAD_OP, NO_SHARD, HYBRID_SHARD, _HYBRID_SHARD_ZERO2 = range(1, 6)
 
@@ -43,20 +43,20 @@ RESHARDING = (None, ShardingStrategy.FULL_SHARD, ShardingStrategy.HYBRID_SHARD)
 
 
 class StateDictType(Enum):
-    """FULL_STATE_DICT: whole parameters; the others: DTensors with the rows of this rank."""
+    """FULL_STATE_DICT: whole parameters. The other types: DTensors with the rows of this rank."""
 
     FULL_STATE_DICT, LOCAL_STATE_DICT, SHARDED_STATE_DICT = range(1, 4)
 
 
 class BackwardPrefetch(Enum):
-    """Means nothing here: a unit is gathered when it is needed."""
+    """No effect: a unit is gathered when it is needed."""
 
     BACKWARD_PRE, BACKWARD_POST = range(1, 3)
 
 
 @dataclass
 class CPUOffload:
-    """Parameters are in the CPU's memory anyway."""
+    """No effect: parameters are always in the CPU's memory."""
 
     offload_params: bool = False
 
@@ -123,10 +123,10 @@ class StateDictSettings:
 
 @dataclass(frozen=True)
 class MixedPrecision:
-    """Dtypes to compute in: `param_dtype` of gathered parameters and of the inputs of the outermost module,
-    `reduce_dtype` of sums of gradients (else `param_dtype`), `buffer_dtype` of buffers. Parameters, gradients and
-    optimizer state keep the dtype of the module. With an `auto_wrap_policy`, batch norms are divided apart and compute
-    in float32."""
+    """Dtypes to compute in. `param_dtype`: of gathered parameters and of the inputs of the outermost module;
+    `reduce_dtype`: of sums of gradients, by default `param_dtype`; `buffer_dtype`: of buffers. Parameters, gradients
+    and optimizer state keep the dtype of the module. With an `auto_wrap_policy`, batch norms are wrapped separately and
+    compute in float32."""
 
     param_dtype: dtype | None = None
     reduce_dtype: dtype | None = None
@@ -143,8 +143,8 @@ class MixedPrecision:
 
 @dataclass(frozen=True)
 class MixedPrecisionPolicy:
-    """The same for `fully_shard`: `output_dtype` of the results of forward; with `cast_forward_inputs` floating-point
-    inputs become `param_dtype`."""
+    """`MixedPrecision` for `fully_shard`. `output_dtype`: of the results of forward. `cast_forward_inputs`: convert
+    floating-point inputs to `param_dtype`."""
 
     param_dtype: dtype | None = None
     reduce_dtype: dtype | None = None
@@ -152,7 +152,7 @@ class MixedPrecisionPolicy:
     cast_forward_inputs: bool = True
 
 
-Groups = tuple[ProcessGroup, "ProcessGroup | None"]  # of the parts, of the replicas
+Groups = tuple[ProcessGroup, "ProcessGroup | None"]  # (group of the parts, group of the replicas)
 
 
 def own_group(group: Any) -> ProcessGroup:
@@ -164,7 +164,7 @@ def own_group(group: Any) -> ProcessGroup:
 
 
 def groups_of_mesh(mesh: DeviceMesh) -> Groups:
-    """Of a mesh of two dimensions, (replicas, parts); of one dimension the parts are its ranks."""
+    """The groups of a mesh (replicas, parts) or (parts,)."""
     if mesh.ndim == 1:
         return own_group(mesh.get_group()), None
     if mesh.ndim != 2:
@@ -173,7 +173,7 @@ def groups_of_mesh(mesh: DeviceMesh) -> Groups:
 
 
 def chosen_groups(group: Any, mesh: DeviceMesh | None, hybrid: bool) -> Groups:
-    """The groups that the arguments of FullyShardedDataParallel mean."""
+    """The groups given by the arguments of FullyShardedDataParallel."""
     if mesh is not None:
         return groups_of_mesh(mesh)
     if isinstance(group, tuple):
@@ -188,8 +188,8 @@ def chosen_groups(group: Any, mesh: DeviceMesh | None, hybrid: bool) -> Groups:
 
 
 def materialize(module: Module, init: Any) -> None:
-    """Give the parameters and buffers of submodules that are on the device meta memory and values: by
-    `init(submodule)`, or by to_empty and reset_parameters."""
+    """Allocate and initialize parameters and buffers on the device meta: by `init(submodule)`, or by to_empty and
+    reset_parameters."""
     todo = [module]
     while todo:
         one = todo.pop(0)
@@ -205,7 +205,7 @@ def materialize(module: Module, init: Any) -> None:
 
 
 def shard(module: Module, groups: Groups, **settings: Any) -> Unit:
-    """Divide the parameters of a module that are not divided yet."""
+    """Divide those parameters of a module that are not yet divided."""
     unit = Unit(module, *groups, **settings)
     if getattr(module, "_sharded_by", None) is None:
         module._sharded_by = unit
@@ -213,9 +213,9 @@ def shard(module: Module, groups: Groups, **settings: Any) -> Unit:
 
 
 class FullyShardedDataParallel(Module):
-    """`module`, whose parameters are divided over the ranks: each has some rows of each. They are gathered when forward
-    begins, freed, and gathered again for backward; gradients are averaged and divided. `auto_wrap_policy` divides
-    submodules apart, so that only one is whole at a time.
+    """`module` with its parameters divided over the ranks: each rank has some rows of each parameter. They are gathered
+    when forward begins, freed, and gathered again for backward; gradients are averaged and divided. `auto_wrap_policy`
+    wraps submodules, so that only one of them is whole at a time.
 
     An optimizer of `parameters()` sees the parts. state_dict() gives whole parameters, with the names of the module.
     ValueError without a process group."""
@@ -282,7 +282,7 @@ class FullyShardedDataParallel(Module):
         return self._unit.run(self._fsdp_wrapped_module, args, kwargs)
 
     def _convert_buffers(self, to: dtype) -> None:
-        """Convert floating-point buffers, once; a state_dict has them in the dtype before."""
+        """Convert floating-point buffers, once. A state_dict keeps the dtype from before."""
         self._buffer_dtype = None
         inner = [m for m in self.module.modules() if isinstance(m, FullyShardedDataParallel)]
         kept = {id(b) for m in inner if not m._precision.buffer_dtype for b in m.buffers()}
@@ -292,11 +292,11 @@ class FullyShardedDataParallel(Module):
                 buffer.data = buffer.to(to)
 
     def no_sync(self) -> AbstractContextManager:
-        """A context without effect: each backward averages gradients over the ranks. The sums are the same."""
+        """A context without effect: each backward averages gradients over the ranks. The sums are equal."""
         return nullcontext()
 
     def clip_grad_norm_(self, max_norm: float, norm_type: float = 2.0) -> Any:
-        """Scale the gradients so that their norm over all ranks is at most `max_norm`: the norm."""
+        """Scale the gradients so that their norm over all ranks is at most `max_norm`. Returns the norm before."""
         return clip_grad_norm_(self.parameters(), max_norm, norm_type)
 
     @staticmethod
@@ -305,9 +305,8 @@ class FullyShardedDataParallel(Module):
         module: Module, recurse: bool = True, writeback: bool = True, rank0_only: bool = False,
         offload_to_cpu: bool = False, with_grads: bool = False,
     ) -> Iterator[None]:  # fmt: skip
-        """Inside this context the module has whole parameters on all ranks; with `with_grads` also whole gradients.
-        `writeback`: writes to the parameters are kept, and each rank keeps the rows that it has written itself.
-        `recurse`: also for submodules.
+        """Inside this context the module has whole parameters on all ranks; with `with_grads`, also whole gradients.
+        `writeback`: each rank keeps its writes to its rows of the parameters. `recurse`: also for submodules.
         """
         units = units_of(module) if recurse else [module._sharded_by or module._unit]
         given = [(piece, Parameter(piece.gathered(piece.parameter._array))) for unit in units for piece in unit.pieces]
@@ -328,7 +327,7 @@ class FullyShardedDataParallel(Module):
 
     @staticmethod
     def fsdp_modules(module: Module, root_only: bool = False) -> list[FullyShardedDataParallel]:
-        """The wrapped modules inside, outermost first; with `root_only` those in no other one."""
+        """The wrapped modules inside, outermost first; with `root_only`, only modules that are in no other one."""
         found = [m for m in module.modules() if isinstance(m, FullyShardedDataParallel)]
         inner = {id(m) for one in found for m in one.module.modules()}
         return [m for m in found if not root_only or id(m) not in inner]
@@ -340,7 +339,7 @@ class FullyShardedDataParallel(Module):
         state_dict_config: StateDictConfig | None = None,
         optim_state_dict_config: StateDictConfig | None = None,
     ) -> StateDictSettings:
-        """From now on state_dict() returns whole parameters, or DTensors. Returns the old settings."""
+        """Let state_dict() return whole parameters, or DTensors. Returns the previous settings."""
         full = state_dict_type is StateDictType.FULL_STATE_DICT
         config = state_dict_config or (FullStateDictConfig() if full else ShardedStateDictConfig())
         optim_config = optim_state_dict_config or (
@@ -366,7 +365,7 @@ class FullyShardedDataParallel(Module):
         state_dict_config: StateDictConfig | None = None,
         optim_state_dict_config: StateDictConfig | None = None,
     ) -> Iterator[None]:
-        """`set_state_dict_type` in this context."""
+        """`set_state_dict_type` inside this context."""
         set_type = FullyShardedDataParallel.set_state_dict_type
         before = set_type(module, state_dict_type, state_dict_config, optim_state_dict_config)
         try:
@@ -376,8 +375,8 @@ class FullyShardedDataParallel(Module):
 
     @staticmethod
     def optim_state_dict(model: Module, optim: Any, *args: Any, **settings: Any) -> dict[str, Any]:
-        """The state of an optimizer by the names of the parameters: whole, or with a sharded `state_dict_type`
-        DTensors."""
+        """The state of an optimizer by the names of the parameters: whole tensors, or DTensors with a sharded
+        `state_dict_type`."""
         set_to = FullyShardedDataParallel.get_state_dict_type(model)
         whole = set_to.state_dict_type is StateDictType.FULL_STATE_DICT
         state = named_state(model, optim, whole)
@@ -388,8 +387,8 @@ class FullyShardedDataParallel(Module):
     def full_optim_state_dict(
         model: Module, optim: Any, optim_input: Any = None, rank0_only: bool = True, group: Any = None
     ) -> dict[str, Any]:
-        """The whole state of an optimizer by the names of the parameters; {} on other ranks than 0 with
-        `rank0_only`."""
+        """The whole state of an optimizer by the names of the parameters. With `rank0_only`, other ranks than 0 get
+        {}."""
         state = named_state(model, optim, whole=True)
         return {} if rank0_only and get_rank() else state
 
@@ -415,7 +414,7 @@ class FullyShardedDataParallel(Module):
 
 
 def without_prefix(module: Any, state: dict, prefix: str, metadata: Any) -> None:
-    """Names in a state are the inner module's; buffers have their dtype before forward."""
+    """Hook after state_dict(): removes the wrapper's prefix, and restores the dtypes of buffers."""
     for key in [k for k in state if k.startswith(prefix + PREFIX)]:
         name = key[len(prefix + PREFIX) :]
         value = state.pop(key)
@@ -427,13 +426,13 @@ def without_prefix(module: Any, state: dict, prefix: str, metadata: Any) -> None
 
 
 def with_prefix(module: Any, state: dict, prefix: str, *rest: Any) -> None:
-    """The opposite of `without_prefix`, before loading."""
+    """Hook before loading: adds the wrapper's prefix."""
     for key in [k for k in state if k.startswith(prefix) and not k.startswith(prefix + PREFIX)]:
         state[prefix + PREFIX + key[len(prefix) :]] = state.pop(key)
 
 
 def compute_in_float32(module: Module, output: dtype | None) -> None:
-    """From now on the inputs of forward become float32, and its results the dtype `output`."""
+    """Let forward convert its inputs to float32, and its results to the dtype `output`."""
     module.register_forward_pre_hook(lambda _, args: converted(args, float32))
     module.register_forward_hook(lambda _, args, result: converted(result, output))
 
@@ -458,7 +457,7 @@ def wrap_children(module: Module, policy: Any, settings: dict[str, Any]) -> None
 def size_based_auto_wrap_policy(
     module: Module, recurse: bool, nonwrapped_numel: int, min_num_params: int = 100_000_000
 ) -> bool:
-    """Whether a module has at least that many parameters that are in no wrapped module."""
+    """Whether at least `min_num_params` elements of parameters are in no wrapped module."""
     return nonwrapped_numel >= min_num_params
 
 
@@ -499,7 +498,7 @@ def enable_wrap(*, wrapper_cls: Any, **settings: Any) -> Iterator[None]:
 
 
 def wrap(module: Module, **settings: Any) -> Module:
-    """The module, wrapped as the enclosing `enable_wrap` says; the module itself outside."""
+    """The module, wrapped by the settings of the enclosing `enable_wrap`; outside of one, the module itself."""
     if not wrapping:
         return module
     given = {**wrapping[-1], **settings}
@@ -507,7 +506,7 @@ def wrap(module: Module, **settings: Any) -> Module:
 
 
 class FSDPModule:
-    """The class of modules that `fully_shard` has divided, before their own."""
+    """A base class that `fully_shard` adds before a module's class."""
 
     _sharded_by: Unit
 
@@ -522,12 +521,12 @@ class FSDPModule:
         )
 
     def reshard(self) -> None:
-        """Let the whole parameters go."""
+        """Free the whole parameters."""
         self._sharded_by.take_away()
         self._sharded_by.wholes = None
 
     def unshard(self, async_op: bool = False) -> UnshardHandle | None:
-        """Gather the whole parameters before forward, and put them in their places."""
+        """Gather the whole parameters before forward, and put them into the module."""
         self._sharded_by.unshard()
         return UnshardHandle() if async_op else None
 
@@ -537,27 +536,27 @@ class FSDPModule:
             unit.reshard = reshard_after_forward
 
     def set_requires_gradient_sync(self, wanted: bool, recurse: bool = True) -> None:
-        """No effect: each backward averages gradients over the ranks. The sums are the same."""
+        """No effect: each backward averages gradients over the ranks. The sums are equal."""
 
     def set_is_last_backward(self, last: bool) -> None:
-        """Means nothing."""
+        """No effect."""
 
     def set_modules_to_forward_prefetch(self, modules: list[Any]) -> None:
-        """Means nothing: a unit is gathered when it is needed."""
+        """No effect: a unit is gathered when it is needed."""
 
     set_modules_to_backward_prefetch = set_modules_to_forward_prefetch
     set_requires_all_reduce = set_reshard_after_backward = set_requires_gradient_sync
 
 
 class UnshardHandle:
-    """What `unshard(async_op=True)` returns."""
+    """The result of `unshard(async_op=True)`."""
 
     def wait(self) -> None:
-        """The parameters exist."""
+        """No effect: the parameters are already gathered."""
 
 
 def register_fsdp_forward_method(module: Module, method_name: str) -> None:
-    """Let another method of a divided module see whole parameters, as forward does."""
+    """Let another method of a divided module run with whole parameters, as forward does."""
     if not isinstance(module, FSDPModule):
         return
     method = getattr(module, method_name)
@@ -568,7 +567,7 @@ def register_fsdp_forward_method(module: Module, method_name: str) -> None:
     setattr(module, method_name, run)
 
 
-classes: dict[type, type] = {}  # class -> its class with FSDPModule
+classes: dict[type, type] = {}  # class -> its subclass of FSDPModule
 
 
 def fully_shard(
@@ -611,7 +610,7 @@ def fully_shard(
     return module
 
 
-fully_sharded_data_parallel = SimpleNamespace(  # torch's modules of these
+fully_sharded_data_parallel = SimpleNamespace(  # torch has modules with these names
     FullyShardedDataParallel=FullyShardedDataParallel, ShardingStrategy=ShardingStrategy,
     BackwardPrefetch=BackwardPrefetch, StateDictType=StateDictType, FullStateDictConfig=FullStateDictConfig,
     FullOptimStateDictConfig=FullOptimStateDictConfig, ShardedStateDictConfig=ShardedStateDictConfig,

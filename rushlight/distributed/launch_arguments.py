@@ -1,4 +1,4 @@
-"""The arguments of torchrun, which `rushlight launch` takes, too."""
+"""The arguments of torchrun and `rushlight launch`."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ RENDEZVOUS_PORT = 29400
 
 
 def both(name: str) -> list[str]:
-    """The spellings of an option: with - and with _."""
+    """Both spellings of an option: with - and with _."""
     return [f"--{name}", "--" + name.replace("-", "_")]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add torchrun's options, as far as they mean something here."""
+    """Add torchrun's options."""
     add = parser.add_argument
     add(*both("nproc-per-node"), default="1", metavar="N", help="ranks on this machine, or auto")
     add("--nnodes", default="1", metavar="N", help="machines")
@@ -55,19 +55,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def ranks_here(text: str) -> int:
-    """The number of ranks that --nproc-per-node means: auto, cpu and gpu are the cores."""
+    """The number of ranks from --nproc-per-node; auto, cpu and gpu: the number of cores."""
     return cores() if text in ("auto", "cpu", "gpu") else int(text)
 
 
 def cores() -> int:
-    """The cores that this process may use."""
+    """The number of cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
 def nodes(text: str) -> int:
-    """The number of machines; of MIN:MAX the largest."""
+    """The number of machines; of MIN:MAX, the maximum."""
     return int(text.split(":")[-1])
 
 
@@ -77,7 +77,7 @@ def settings(text: str) -> dict[str, str]:
 
 
 def parse(arguments: Sequence[str] | None, use_env: bool = True) -> argparse.Namespace:
-    """The arguments of torchrun, read. `use_env`: the program finds its rank on this machine in LOCAL_RANK; otherwise
+    """The parsed arguments. `use_env`: the program reads its rank on this machine from LOCAL_RANK; otherwise
     --local-rank=I is its first argument, unless --use-env is given."""
     parser = argparse.ArgumentParser(
         prog="torchrun",

@@ -1,4 +1,4 @@
-"""torch.distributed.nn: collectives that gradients go through (comm/differentiable.py)."""
+"""torch.distributed.nn: collectives with gradients (comm/differentiable.py)."""
 
 from __future__ import annotations
 

@@ -44,7 +44,8 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
         self.state = self.optim.state
 
     def divided(self) -> dict[int, int]:
-        """{id of a parameter: its rank in the group}: the largest first, each to the rank that has least."""
+        """{id of a parameter: its rank in the group}. The largest parameters come first; each goes to the rank with the
+        fewest elements."""
         sizes, owners = [0] * self.group.size(), {}
         for g in self.param_groups:
             for p in sorted(g["params"], key=Tensor.numel, reverse=True):
@@ -54,19 +55,18 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
         return owners
 
     def share_settings(self) -> None:
-        """What schedulers have set in the groups counts on this rank's share."""
-        for own, local in zip(self.param_groups, self.optim.param_groups):
-            local.update({name: value for name, value in own.items() if name != "params"})
+        """Copy the groups' settings, which schedulers change, to the optimizer of this rank's share."""
+        copy_settings(self.param_groups, self.optim.param_groups)
 
     def step(self, closure: Callable[[], Any] | None = None, **kwargs: Any) -> Any:
-        """A step of the optimizer on each rank's share; then all have all parameters."""
+        """Step each rank's share, then send the new parameters to all ranks."""
         self.share_settings()
         loss = self.optim.step(closure, **kwargs)
         self.tell()
         return loss
 
     def tell(self) -> None:
-        """Give all ranks the parameters of each share."""
+        """Send the parameters of each share to all ranks."""
         every = [p for g in self.param_groups for p in g["params"]]
         for rank in range(self.group.size()):
             share = [p for p in every if self.owners[id(p)] == rank]
@@ -74,7 +74,7 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
                 broadcast_all(share, self.group, rank)
 
     def consolidate_state_dict(self, to: int = 0) -> None:
-        """Bring the states of all ranks to rank `to`, for `state_dict()` there."""
+        """Gather the states of all ranks on rank `to`, for `state_dict()` there."""
         self.share_settings()
         at = self.group.numbers[to]
         shares: Any = [None] * self.group.size() if self.group.rank() == at else None
@@ -82,7 +82,7 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
         self.consolidated = shares
 
     def places(self) -> list[tuple[int, int]]:
-        """(rank, number in the rank's share) of each parameter."""
+        """(rank, number in the rank's share) for each parameter."""
         counts, found = [0] * self.group.size(), []
         for g in self.param_groups:
             for p in g["params"]:
@@ -92,7 +92,7 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
         return found
 
     def state_dict(self) -> dict[str, Any]:
-        """As of one optimizer of all parameters. RuntimeError before `consolidate_state_dict`."""
+        """The state of one optimizer of all parameters. RuntimeError before `consolidate_state_dict`."""
         if self.group.size() == 1:
             self.consolidate_state_dict(self.group.world.rank)
         if self.consolidated is None:
@@ -116,22 +116,20 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
             if rank == self.group.rank() and i in state_dict["state"]
         }
         local = self.optim.state_dict()["param_groups"]
-        for own, new in zip(local, state_dict["param_groups"]):
-            own.update({name: value for name, value in new.items() if name != "params"})
+        copy_settings(state_dict["param_groups"], local)
         self.optim.load_state_dict({"state": mine, "param_groups": local})
-        for own, new in zip(self.param_groups, state_dict["param_groups"]):
-            own.update({name: value for name, value in new.items() if name != "params"})
+        copy_settings(state_dict["param_groups"], self.param_groups)
         self.state = self.optim.state
 
     # -- for Join ----------------------------------------------------------------------------------
 
     def join_hook(self, **kwargs: Any) -> JoinHook:
-        """A rank without batches steps its share, whose gradients DDP's hook has set."""
+        """A hook that steps this rank's share. DDP's hook sets the gradients."""
         return StepShare(self)
 
     @property
     def join_process_group(self) -> Any:
-        """The group."""
+        """The process group."""
         return self.group
 
     @property
@@ -140,8 +138,14 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
         return self.param_groups[0]["params"][0].device
 
 
+def copy_settings(groups: Iterable[dict[str, Any]], to: Iterable[dict[str, Any]]) -> None:
+    """Copy the settings of each group, all but its parameters."""
+    for group, own in zip(groups, to):
+        own.update({name: value for name, value in group.items() if name != "params"})
+
+
 class StepShare(JoinHook):
-    """One step of the optimizer, for the others."""
+    """The steps of a rank that has run out of batches."""
 
     def __init__(self, optimizer: ZeroRedundancyOptimizer):
         self.optimizer = optimizer

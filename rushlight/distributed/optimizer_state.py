@@ -1,4 +1,4 @@
-"""The state of an optimizer by the names of the parameters, divided as they are or whole."""
+"""The state of an optimizer by the names of the parameters, divided over the ranks or whole."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from rushlight.distributed.pieces import piece_of
 from rushlight.distributed.tensor import divided
 from rushlight.nn import Module
 
-PREFIX = "_fsdp_wrapped_module."  # of FullyShardedDataParallel
+PREFIX = "_fsdp_wrapped_module."  # in names of parameters inside FullyShardedDataParallel
 
 
 def clean(name: str) -> str:
@@ -31,7 +31,7 @@ def named_state(model: Module, optimizer: Any, whole: bool) -> dict[str, Any]:
 
 
 def like(parameter: Tensor, value: Any, whole: bool) -> Any:
-    """A value of the state of a parameter, which may be divided as the parameter is."""
+    """A value of the state of a parameter: whole, or divided like the parameter."""
     piece = piece_of(parameter)
     if piece is None or not isinstance(value, Tensor):
         return value
@@ -43,8 +43,8 @@ def like(parameter: Tensor, value: Any, whole: bool) -> Any:
 
 
 def numbered_state(model: Module, optimizer: Any, named: dict[str, Any]) -> dict[str, Any]:
-    """The argument of the optimizer's load_state_dict, from the result of `named_state`. `named` may have parameters of
-    other optimizers, and groups in another order."""
+    """The argument of the optimizer's load_state_dict, from the result of `named_state`. `named` may contain parameters
+    of other optimizers, and its groups may be in another order."""
     names = {id(p): clean(name) for name, p in model.named_parameters()}
     saved = {name: group for group in named["param_groups"] for name in group["params"]}
     state: dict[int, Any] = {}
@@ -61,7 +61,7 @@ def numbered_state(model: Module, optimizer: Any, named: dict[str, Any]) -> dict
 
 
 def part_of(parameter: Tensor, value: Any) -> Any:
-    """The part of a whole state that belongs to the part of its parameter."""
+    """The rows of a state tensor that belong to this rank's rows of the parameter."""
     piece = piece_of(parameter)
     if piece is None or not isinstance(value, Tensor) or piece_of(value) is not None:
         return value

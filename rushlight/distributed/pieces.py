@@ -1,4 +1,4 @@
-"""Rows of a tensor that is divided over the ranks of a group along dimension 0, as torch.chunk."""
+"""A tensor divided over the ranks of a group along dimension 0, like torch.chunk."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from rushlight.ops.grad_mode import no_grad
 
 
 class Piece:
-    """Which rows of a tensor of `shape` each rank of `group` has.
+    """The rows that each rank of `group` has of a tensor of this shape.
 
-    `rows`: of each rank's part, the last ones may have fewer; `size`: elements of `rows` rows. `replicas`: the group of
-    the ranks that have the same rows, None if there are no others."""
+    `rows`: the number of rows of a part; the last parts may have fewer. `size`: the number of elements of `rows` rows.
+    `replicas`: the group of the ranks with the same rows; None if there is only one such rank."""
 
     def __init__(self, shape: Sequence[int], group: ProcessGroup, replicas: ProcessGroup | None = None):
         self.shape, self.group, self.replicas = tuple(shape), group, replicas
@@ -30,7 +30,7 @@ class Piece:
 
     @property
     def first_replica(self) -> bool:
-        """Whether this rank is the first of those that have the same rows."""
+        """Whether this rank is the first of the ranks with the same rows."""
         return self.replicas is None or self.replicas.rank() == 0
 
     def part(self, whole: Tensor) -> Tensor:
@@ -41,18 +41,18 @@ class Piece:
         return from_array(array[self.first : self.first + self.rows_here].copy())
 
     def padded(self, part: np.ndarray, into: np.ndarray) -> None:
-        """Write a part into `size` elements."""
+        """Write a part into an array of `size` elements, padded with zeros."""
         into[: part.size] = part.reshape(-1)
         into[part.size :] = 0
 
     def whole(self, parts: np.ndarray) -> np.ndarray:
-        """The tensor, from the parts of all ranks, (ranks, size)."""
+        """The whole tensor. `parts`: the padded parts of all ranks, (ranks, size)."""
         count = int(np.prod(self.shape))
         return np.ascontiguousarray(parts).reshape(-1)[:count].reshape(self.shape)
 
     def gathered(self, part: Any) -> Tensor:
-        """The whole tensor, from the rows of each rank: a parameter, a gradient, or a tensor of the optimizer. All
-        ranks of the group call this method."""
+        """The whole tensor from the rows of all ranks: a parameter, a gradient, or a tensor of the optimizer. All ranks
+        of the group call this method."""
         mine = np.empty(self.size, part.dtype)
         self.padded(part, mine)
         every = np.empty((self.group.size(), self.size), part.dtype)
@@ -62,5 +62,5 @@ class Piece:
 
 
 def piece_of(tensor: Any) -> Any:
-    """The place of a tensor's rows in the whole tensor; None of a tensor that is not divided."""
+    """The Piece of a divided tensor; None for other tensors."""
     return getattr(tensor, "_piece", None)

@@ -1,4 +1,4 @@
-"""torch.distributed.rpc: calls of functions in other processes, which are not supported."""
+"""torch.distributed.rpc: calls of functions in other processes. Not supported."""
 
 from rushlight.base.missing_names import tell as _tell
 

@@ -1,5 +1,5 @@
-"""Parameters divided over the ranks of a group. A `Unit` is a module whose parameters are gathered together when its
-forward begins, and again in backward, and are freed in between."""
+"""Parameters divided over the ranks of a group. A `Unit` gathers the parameters of a module when its forward begins,
+frees them, and gathers them again in backward."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache
+from itertools import accumulate, pairwise
 from typing import Any
 
 import numpy as np
@@ -30,8 +31,8 @@ HALF_BYTES = 2
 
 
 class ParameterPiece(Piece):
-    """The rows of a parameter. `places`: the modules that have the parameter, and its names; `unit`: the unit that
-    divides it."""
+    """The rows of a parameter. `places`: (module, name) for each use of the parameter. `unit`: the unit that divides
+    it."""
 
     unit: Unit
 
@@ -44,17 +45,17 @@ class ParameterPiece(Piece):
         self.put(self.parameter)
 
     def put(self, tensor: Any) -> None:
-        """Put a tensor in the places of the parameter."""
+        """Replace the parameter by a tensor in all its places."""
         for module, name in self.places:
             module._parameters[name] = tensor
 
 
 @dataclass
 class Dtypes:
-    """What a unit computes in; None: in the dtype of its parameters, without a conversion.
+    """The dtypes of a unit's computations. None: the dtype of its parameters, without a conversion.
 
-    `parameters`: of the gathered parameters; `messages`: of the sums of gradients; `inputs`: whether floating-point
-    inputs of forward become `parameters`; `outputs`: of its results."""
+    `parameters`: of the gathered parameters. `messages`: of the sums of gradients. `inputs`: whether floating-point
+    inputs of forward are converted to `parameters`. `outputs`: of the results of forward."""
 
     parameters: dtype | None = None
     messages: dtype | None = None
@@ -63,8 +64,8 @@ class Dtypes:
 
 
 class Gathered(Function):
-    """The whole parameters of a unit, from the parts; gradients are averaged over the ranks, and each rank gets the
-    gradients of its parts.
+    """Gathers the whole parameters of a unit. Backward averages the gradients over the ranks, and returns this rank's
+    parts.
     """
 
     @staticmethod
@@ -78,8 +79,14 @@ class Gathered(Function):
         return (None, *ctx.unit.reduce(grads))
 
 
+def spans(pieces: Sequence[Piece]) -> list[slice]:
+    """The elements of each piece in the concatenation of all."""
+    ends = [0, *accumulate(piece.size for piece in pieces)]
+    return [slice(first, end) for first, end in pairwise(ends)]
+
+
 class Unit:
-    """A module whose parameters are divided, without those that are divided already."""
+    """A module whose parameters are divided, except parameters that are divided by another unit."""
 
     def __init__(
         self, module: Module, group: ProcessGroup, replicas: ProcessGroup | None = None, *, reshard: bool = True,
@@ -103,8 +110,8 @@ class Unit:
             owner.register_state_dict_post_hook(whole_state)
             owner.register_load_state_dict_pre_hook(part_of_state)
             owner.register_load_state_dict_post_hook(lambda *loaded: self.adopt())
-        self.wholes: list[np.ndarray] | None = None  # while they are gathered
-        self.unsharded = False  # whether `unshard` has put whole parameters in the places
+        self.wholes: list[np.ndarray] | None = None  # the gathered parameters
+        self.unsharded = False  # whether `unshard` has put whole parameters into the module
 
     def divide(self, piece: ParameterPiece) -> None:
         """Make the parameter of a piece, and its gradients, DTensors."""
@@ -113,7 +120,7 @@ class Unit:
             piece.parameter.register_post_accumulate_grad_hook(divided_gradient)
 
     def adopt(self) -> None:
-        """Take the parameters that load_state_dict(assign=True) has put in the places."""
+        """Adopt parameters that load_state_dict(assign=True) has put into the module."""
         for piece in self.pieces:
             module, name = piece.places[0]
             if (now := module._parameters[name]) is not piece.parameter and now is not None:
@@ -144,21 +151,17 @@ class Unit:
             pieces = [self.pieces[i] for i in numbers]
             computed = self.computed(pieces[0].parameter)
             mine = np.empty(sum(piece.size for piece in pieces), computed)
-            at = 0
-            for piece in pieces:
-                piece.padded(piece.parameter._array, mine[at : at + piece.size])
-                at += piece.size
+            for piece, span in zip(pieces, spans(pieces)):
+                piece.padded(piece.parameter._array, mine[span])
             every = np.empty((self.group.size(), mine.size), mine.dtype)
             all_gather_into_tensor(from_array(every), from_array(mine), self.group)
-            at = 0
-            for i, piece in zip(numbers, pieces):
-                made[i] = piece.whole(every[:, at : at + piece.size])
-                at += piece.size
+            for i, piece, span in zip(numbers, pieces, spans(pieces)):
+                made[i] = piece.whole(every[:, span])
         self.wholes = [made[i] for i in range(len(self.pieces))]
         return self.wholes
 
     def reduce(self, grads: Sequence[Tensor | None]) -> list[Tensor | None]:
-        """The means of the gradients over the ranks: of each, the part of this rank."""
+        """This rank's parts of the gradients' means over the ranks."""
         self.wholes = None
         found: list[Tensor | None] = [None] * len(grads)
         for numbers in self.by_dtype():
@@ -169,27 +172,23 @@ class Unit:
                 summed = self.dtypes.messages.numpy
             ranks = self.group.size()
             every = np.zeros((ranks, sum(piece.size for piece in pieces)), summed)
-            at = 0
-            for i, piece in zip(numbers, pieces):
+            for i, piece, span in zip(numbers, pieces, spans(pieces)):
                 if (grad := grads[i]) is not None:
                     flat = np.zeros(ranks * piece.size, every.dtype)
                     flat[: grad.numel()] = grad._array.reshape(-1)
-                    every[:, at : at + piece.size] = flat.reshape(ranks, -1)
-                at += piece.size
+                    every[:, span] = flat.reshape(ranks, -1)
             mine = self.mean(every).astype(own, copy=False)
-            at = 0
-            for i, piece in zip(numbers, pieces):
+            for i, piece, span in zip(numbers, pieces, spans(pieces)):
                 part = piece.parameter._array
-                found[i] = from_array(mine[at : at + part.size].reshape(part.shape).copy())
-                at += piece.size
+                found[i] = from_array(mine[span][: part.size].reshape(part.shape).copy())
         return found
 
     def mean(self, every: np.ndarray) -> np.ndarray:
-        """The part of this rank of the mean of `every`, (ranks, size), over all ranks."""
+        """This rank's part of the mean over all ranks. `every`: this rank's gradients, (ranks, size)."""
         replicas = self.replicas
         count = every.shape[0] * (1 if replicas is None else replicas.size())
         if every.itemsize == HALF_BYTES:
-            every /= count  # before, so that sums in float16 do not overflow
+            every /= count  # before the sum, so that float16 does not overflow
         mine = np.empty(every.shape[1], every.dtype)
         reduce_scatter_tensor(from_array(mine), from_array(every), group=self.group)
         if replicas is not None:
@@ -201,14 +200,14 @@ class Unit:
     # -- forward -----------------------------------------------------------------------------------
 
     def run(self, forward: Callable, args: tuple, kwargs: dict[str, Any]) -> Any:
-        """forward(*args, **kwargs) with the whole parameters in their places."""
+        """forward(*args, **kwargs) with whole parameters and the conversions of `dtypes`."""
         if self.dtypes.inputs:
             args, kwargs = converted((args, kwargs), self.dtypes.parameters)
         result = self.with_wholes(forward, args, kwargs)
         return result if self.dtypes.outputs is None else converted(result, self.dtypes.outputs)
 
     def with_wholes(self, forward: Callable, args: tuple, kwargs: dict[str, Any]) -> Any:
-        """The same without conversions."""
+        """forward(*args, **kwargs) with whole parameters."""
         if not self.pieces:
             return forward(*args, **kwargs)
         if self.unsharded:
@@ -237,25 +236,24 @@ class Unit:
                 self.wholes = None
 
     def put(self, tensors: Sequence[Tensor]) -> None:
-        """Put whole parameters in the place of the parts."""
+        """Replace the parts by whole parameters."""
         for piece, t in zip(self.pieces, tensors):
             piece.put(t)
 
     def unshard(self) -> None:
-        """Put whole parameters in their places before forward, to be looked at."""
+        """Put whole parameters into the module before forward, for inspection."""
         self.put([Parameter(from_array(array), False) for array in self.gather()])
         self.unsharded = True
 
     def take_away(self) -> None:
-        """Put the parts back."""
+        """Replace the whole parameters by the parts."""
         self.unsharded = False
         for piece in self.pieces:
             piece.put(piece.parameter)
 
     @staticmethod
     def pack(tensor: Tensor, arrays: Sequence[np.ndarray]) -> Any:
-        """What backward needs: of a view of a whole parameter its place, so that the memory goes; another tensor
-        itself."""
+        """A saved tensor. A view of a whole parameter is saved as its position, so that the memory can be freed."""
         own = tensor._array
         for i, whole in enumerate(arrays):
             if own.dtype == whole.dtype and np.may_share_memory(own, whole):
@@ -274,7 +272,7 @@ class Unit:
 
 
 def converted(tree: Any, to: dtype | None) -> Any:
-    """Nested values whose floating-point tensors have the dtype `to`; None: as they are."""
+    """Nested values with their floating-point tensors converted to the dtype `to`; None: not converted."""
     leaves, spec = tree_flatten(tree)
     if to is None:
         return tree
@@ -284,13 +282,14 @@ def converted(tree: Any, to: dtype | None) -> Any:
 
 @cache
 def register_divided_states() -> None:
-    """From now on the states of optimizers are divided as their parameters are."""
+    """Let all optimizers divide their states like their parameters."""
     register_optimizer_step_post_hook(divided_states)
     EVERYWHERE.add("load_post", divided_states)
 
 
 def divided_states(optimizer: Any, *rest: Any) -> None:
-    """After a step, and after states are loaded: the states of a divided parameter that have its shape are DTensors."""
+    """Hook after a step and after load_state_dict: state tensors with the shape of a divided parameter become
+    DTensors."""
     for p, state in optimizer.state.items():
         if (piece := piece_of(p)) is None:
             continue
@@ -300,7 +299,7 @@ def divided_states(optimizer: Any, *rest: Any) -> None:
 
 
 def divided_gradient(parameter: Tensor) -> None:
-    """After backward: the gradient is divided as its parameter is."""
+    """Hook after backward: the gradient of a divided parameter becomes a DTensor."""
     if type(grad := parameter._grad) is Tensor:
         divided(grad, piece_of(parameter))
 
@@ -309,7 +308,7 @@ def divided_gradient(parameter: Tensor) -> None:
 
 
 def whole_state(module: Module, state: dict, prefix: str, metadata: Any) -> None:
-    """In a state_dict whole parameters stand; in a sharded one, DTensors."""
+    """Hook after state_dict(): gathers whole parameters, or makes DTensors for a sharded state."""
     for name, p in module._parameters.items():
         piece, key = piece_of(p), prefix + name
         if piece is None or key not in state:
@@ -322,7 +321,7 @@ def whole_state(module: Module, state: dict, prefix: str, metadata: Any) -> None
 
 
 def part_of_state(module: Module, state: dict, prefix: str, *rest: Any) -> None:
-    """Loading takes of a whole parameter the part of this rank."""
+    """Hook before loading: replaces whole parameters by this rank's part."""
     for name, p in module._parameters.items():
         piece, key = piece_of(p), prefix + name
         if piece is None or key not in state:
@@ -331,13 +330,13 @@ def part_of_state(module: Module, state: dict, prefix: str, *rest: Any) -> None:
             state[key] = divided(piece.part(state[key].detach()), piece)
 
 
-# None: as each module says (`Unit.parts_in_state`)
+# None: by the setting of each module (`Unit.parts_in_state`)
 _parts: ContextVar[bool | None] = ContextVar("rushlight.state_of_parts", default=None)
 
 
 @contextmanager
 def state_of_parts(parts: bool | None) -> Iterator[None]:
-    """Inside, state_dict() returns DTensors with the rows of this rank, or whole parameters."""
+    """Inside, state_dict() returns DTensors with the rows of this rank (True), or whole parameters (False)."""
     token = _parts.set(parts)
     try:
         yield

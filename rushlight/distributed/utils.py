@@ -1,4 +1,4 @@
-"""torch.distributed.utils: the same module on all ranks."""
+"""torch.distributed.utils: checks and copies that make a module equal on all ranks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rushlight.nn.parallel.module_state import broadcast_all, check_same_model
 
 
 def _verify_param_shape_across_processes(process_group: Any, tensors: Sequence[Tensor], logger: Any = None) -> None:
-    """RuntimeError where the tensors of another rank have other shapes or dtypes."""
+    """RuntimeError if the shapes or dtypes of the tensors differ between ranks."""
     if (own := member(process_group)) is not None:
         check_same_model([(str(i), t) for i, t in enumerate(tensors)], own)
 

@@ -31,8 +31,7 @@ class BatchAsSequence(Check):
     )
     CALLS = 5
 
-    def __init__(self, report: Any):
-        super().__init__(report)
+    def prepare(self) -> None:
         self.last: tuple[str, tuple] | None = None  # class of the layer, shape of its input
         self.count = 0
 

@@ -41,8 +41,7 @@ class DeadRelu(Check):
     STEPS, SAMPLES, UNITS, PART = 50, 500, 8, 0.9
     STEPS_OF_ALL, SAMPLES_OF_ALL = 10, 100
 
-    def __init__(self, report: Any):
-        super().__init__(report)
+    def prepare(self) -> None:
         self.windows: dict[tuple, Alive] = {}
 
     def on_backward(self, roots: Iterable[Node], nodes: list[Node]) -> None:
@@ -92,8 +91,7 @@ class GradientSizes(Check):
 
     STEPS = 20
 
-    def __init__(self, report: Any):
-        super().__init__(report)
+    def prepare(self) -> None:
         self.counts = Notes(lambda: [0])
         self.roots: Notes[dict] = Notes(dict)
 
@@ -203,8 +201,7 @@ class UpdateRatio(Check):
     STEPS, EVERY, TARGET, FACTOR = 100, 5, 1e-3, 30.0
     LEAST, TINY = 30, 1e-5  # steps and ratio at the end of a short program
 
-    def __init__(self, report: Any):
-        super().__init__(report)
+    def prepare(self) -> None:
         self.notes = Notes(self.noted)
         self.optimizers: list[Training] = []  # also for optimizers that are gone
         self.loss: float | None = None

@@ -32,8 +32,7 @@ class GrowingGraph(Check):
     limit = "in 10 calls in a row the graph has grown and contains nodes of 3 calls before."
     CALLS, BACK = 10, 3
 
-    def __init__(self, report: Any):
-        super().__init__(report)
+    def prepare(self) -> None:
         self.places: dict[Any, Growth] = {}
 
     def on_backward(self, roots: Iterable[Node], nodes: list[Node]) -> None:
@@ -64,8 +63,7 @@ class KeptGraph(Check):
     limit = "the graphs of 40 losses of one statement are alive after their backward()."
     EVERY, KEPT = 50, 40
 
-    def __init__(self, report: Any):
-        super().__init__(report)
+    def prepare(self) -> None:
         self.count = 0
         self.ticks: deque[int] = deque(maxlen=20 * self.KEPT)  # ticks of the roots, which number the nodes
 

@@ -37,8 +37,7 @@ class Maximized(Check):
     )
     STEPS = 20
 
-    def __init__(self, report: Any):
-        super().__init__(report)
+    def prepare(self) -> None:
         self.optimizers: Notes[dict] = Notes(dict)
         self.loss: float | None = None
         self.negated = False
@@ -79,8 +78,7 @@ class LinearAfterLinear(Check):
     )
     PASSES = 3
 
-    def __init__(self, report: Any):
-        super().__init__(report)
+    def prepare(self) -> None:
         self.seen: Notes[dict] = Notes(dict)
         self.found: list[str] = []
         self.passes = 0
@@ -159,8 +157,7 @@ class NewOptimizer(Check):
     limit = "15 steps in a row of one parameter were the first steps of optimizers with a state."
     STEPS = 15
 
-    def __init__(self, report: Any):
-        super().__init__(report)
+    def prepare(self) -> None:
         self.optimizers: Notes[dict] = Notes(dict)
         self.leaf: Any = None
         self.count = 0
@@ -196,8 +193,7 @@ class NothingReached(Check):
     )
     STEPS = 10
 
-    def __init__(self, report: Any):
-        super().__init__(report)
+    def prepare(self) -> None:
         self.passes = 0
         self.counts = Notes(lambda: [0])
         self.reached: Notes[dict] = Notes(dict)
@@ -272,8 +268,7 @@ class SameBatch(Check):
     )
     PASSES = 15
 
-    def __init__(self, report: Any):
-        super().__init__(report)
+    def prepare(self) -> None:
         self.last: Any = None  # a weak reference to the iterator of the last batch
         self.data = self.count = 0
 
@@ -302,8 +297,7 @@ class LargeDecay(Check):
     limit = "lr * weight_decay of SGD or AdamW is 0.05 or more in 10 steps."
     STEPS, LEAST = 10, 0.05
 
-    def __init__(self, report: Any):
-        super().__init__(report)
+    def prepare(self) -> None:
         self.counts = Notes(lambda: [0])
 
     def on_step_end(self, optimizer: Any) -> None:

@@ -39,8 +39,7 @@ class SortedLabels(Check):
     )
     BATCHES, CLASSES, BATCHES_OF_TWO, SIZE = 6, 3, 10, 4
 
-    def __init__(self, report: Any):
-        super().__init__(report)
+    def prepare(self) -> None:
         self.runs: dict[tuple, Sorted] = {}
 
     def on_loss(self, name: str, input: Tensor, target: Tensor) -> None:
@@ -80,8 +79,7 @@ class ConstantLabels(Check):
     )
     BATCHES, LOSSES, SAMPLES = 8, 20, 200
 
-    def __init__(self, report: Any):
-        super().__init__(report)
+    def prepare(self) -> None:
         self.batch: list[Tensor] = []
         self.value: Any = None
         self.batches = self.samples = 0
@@ -192,8 +190,7 @@ class ConstantInputs(Check):
     )
     LOSSES, SAMPLES = 10, 8
 
-    def __init__(self, report: Any):
-        super().__init__(report)
+    def prepare(self) -> None:
         self.equal = self.count = 0  # samples of the last input, if they are equal
 
     def on_module(self, module: Any, args: tuple, output: Any, outermost: bool) -> None:

@@ -203,8 +203,7 @@ class NanLoss(Check):
     right = "loss = -torch.special.entr(p).sum()   # also: p.clamp(min=1e-12).log()"
     limit = "backward() begins at a value that is nan; the first nan is reported."
 
-    def __init__(self, report: Any):
-        super().__init__(report)
+    def prepare(self) -> None:
         self.count, self.done = 0, False
 
     def on_backward(self, roots: Iterable[Node], nodes: list[Node]) -> None:

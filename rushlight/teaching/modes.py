@@ -59,8 +59,7 @@ class TrainingModeInEvaluation(Check):
     )
     REPEATED = 10
 
-    def __init__(self, report: Any):
-        super().__init__(report)
+    def prepare(self) -> None:
         self.models = Notes(Calls)
         # model, the array of its output, the array of its input
         self.last: tuple[Any, Any, Any] = (None, None, None)
@@ -129,8 +128,7 @@ class EvaluationModeInTraining(Check):
     )
     STEPS = 3
 
-    def __init__(self, report: Any):
-        super().__init__(report)
+    def prepare(self) -> None:
         self.models = Notes(Calls)
 
     def on_module(self, module: Any, args: tuple, output: Any, outermost: bool) -> None:
@@ -176,8 +174,7 @@ class DropoutInEvaluation(Check):
         "or argmax reads the model's output itself. The mean of many dropout samples is not reported."
     )
 
-    def __init__(self, report: Any):
-        super().__init__(report)
+    def prepare(self) -> None:
         self.places: list[str] = []  # the model whose call is running
         self.last: tuple[Any, str] = (None, "")  # the array of the output, the first place
 

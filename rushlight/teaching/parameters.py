@@ -51,8 +51,7 @@ class NotCleared(Check):
     )
     STEPS = 3
 
-    def __init__(self, report: Any):
-        super().__init__(report)
+    def prepare(self) -> None:
         self.notes = Notes(GradientState)
         self.steps = Notes(lambda: [0])  # steps in a row, of an optimizer
 
@@ -111,8 +110,7 @@ class ClearedTooEarly(Check):
     )
     STEPS = 3
 
-    def __init__(self, report: Any):
-        super().__init__(report)
+    def prepare(self) -> None:
         self.notes = Notes(Reached)
 
     def on_backward(self, roots: Iterable[Node], nodes: list[Node]) -> None:
@@ -161,8 +159,7 @@ class NoGradient(Check):
     )
     STEPS, LEAST = 50, 5
 
-    def __init__(self, report: Any):
-        super().__init__(report)
+    def prepare(self) -> None:
         self.notes = Notes(Use)
         self.roots: Notes[dict] = Notes(dict)  # outermost modules
         self.place = ""
@@ -226,8 +223,7 @@ class NoOptimizer(Check):
     )
     STEPS, WINDOW = 5, 40
 
-    def __init__(self, report: Any):
-        super().__init__(report)
+    def prepare(self) -> None:
         self.notes = Notes(Kept)
         self.roots: Notes[dict] = Notes(dict)
         self.steps = 0
@@ -352,8 +348,7 @@ class NoStep(Check):
     )
     PASSES = 20
 
-    def __init__(self, report: Any):
-        super().__init__(report)
+    def prepare(self) -> None:
         self.steps = self.passes = self.data = 0
         self.leaf: Any = None  # a weak reference to a parameter of the first pass
         self.place = ""

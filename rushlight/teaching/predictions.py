@@ -32,8 +32,7 @@ class ChoiceOverBatch(Check):
         "reported."
     )
 
-    def __init__(self, report: Any):
-        super().__init__(report)
+    def prepare(self) -> None:
         self.classes: set[int] = set()
         self.shape: tuple = ()  # the array of the last model output
 
@@ -72,8 +71,7 @@ class SummedLoss(Check):
     )
     SAMPLES, LOSSES, FACTOR = 16, 60, 10.0
 
-    def __init__(self, report: Any):
-        super().__init__(report)
+    def prepare(self) -> None:
         self.summed = 0  # the number of samples in the last loss with reduction='sum'
         self.first: float | None = None
         self.count = self.steps = 0
@@ -130,8 +128,7 @@ class CrossedComparison(Check):
     )
     TIMES = 2
 
-    def __init__(self, report: Any):
-        super().__init__(report)
+    def prepare(self) -> None:
         self.shape: tuple = ()  # the array of the last model output
         self.count = 0
 

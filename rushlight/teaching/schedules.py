@@ -58,8 +58,7 @@ class StepPerBatch(Check):
     )
     TINY, STEPS, PASSES, PART = 1e-6, 40, 3, 5
 
-    def __init__(self, report: Any):
-        super().__init__(report)
+    def prepare(self) -> None:
         self.notes = Notes(self.noted)
         self.rates: list[Rates] = []  # also for schedulers that are gone
         numbers = count(1)

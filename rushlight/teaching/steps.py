@@ -35,8 +35,7 @@ class ClipTooLate(Check):
     )
     CALLS = 5
 
-    def __init__(self, report: Any):
-        super().__init__(report)
+    def prepare(self) -> None:
         self.notes = Notes(Clipped)
         self.steps = 0
 
@@ -78,8 +77,7 @@ class StepOutsideLoop(Check):
     )
     PASSES, STEPS = 4, 4
 
-    def __init__(self, report: Any):
-        super().__init__(report)
+    def prepare(self) -> None:
         self.notes = Notes(Dropped)
         self.passes: list[tuple] = []  # since the last step: (statement, leaves, cleared before)
 

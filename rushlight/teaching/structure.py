@@ -28,8 +28,7 @@ class AllFrozen(Check):
     limit = "no parameter of the optimizer requires a gradient, in 3 of its steps in a row."
     STEPS = 3
 
-    def __init__(self, report: Any):
-        super().__init__(report)
+    def prepare(self) -> None:
         self.counts = Notes(lambda: [0])
 
     def on_step_start(self, optimizer: Any) -> None:
@@ -64,8 +63,7 @@ class ForwardWithoutGrad(Check):
     )
     STEPS, LEAST = 20, 5
 
-    def __init__(self, report: Any):
-        super().__init__(report)
+    def prepare(self) -> None:
         self.notes = Notes(Called)
         self.roots: Notes[dict] = Notes(dict)
 
@@ -122,8 +120,7 @@ class EqualUnits(Check):
     )
     STEPS, UNITS = 5, 4
 
-    def __init__(self, report: Any):
-        super().__init__(report)
+    def prepare(self) -> None:
         self.roots: Notes[dict] = Notes(dict)
         self.steps = Notes(lambda: [0])
         self.equal: Notes[dict] = Notes(dict)  # layers with equal rows before the first step
@@ -187,8 +184,7 @@ class RepeatedLayer(Check):
         "trained."
     )
 
-    def __init__(self, report: Any):
-        super().__init__(report)
+    def prepare(self) -> None:
         self.seen: Notes[dict] = Notes(dict)
         self.found: list[str] = []
 
@@ -228,8 +224,7 @@ class ForgottenLayer(Check):
     )
     CALLS = 5
 
-    def __init__(self, report: Any):
-        super().__init__(report)
+    def prepare(self) -> None:
         self.calls: Counter = Counter()  # the modules inside the current outermost call
         self.models: Notes[dict] = Notes(dict)
 

@@ -1,5 +1,5 @@
-"""torch.distributed.checkpoint: checkpoints that all ranks write and read together, each its part. The number of ranks
-may differ between saving and loading."""
+"""torch.distributed.checkpoint: checkpoints that all ranks write and read together; each rank handles its part. The
+number of ranks may differ between saving and loading."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from rushlight.distributed.checkpoint.files import Reading, Writing, named, with
 
 
 class FileSystemWriter:
-    """The folder that a checkpoint is written to."""
+    """A folder to write a checkpoint to."""
 
     def __init__(self, path: Any, *args: Any, **settings: Any):
         self.path = path
 
 
 class FileSystemReader:
-    """The folder that a checkpoint is read from."""
+    """A folder to read a checkpoint from."""
 
     def __init__(self, path: Any, *args: Any, **settings: Any):
         self.path = path
@@ -53,7 +53,7 @@ def async_save(
     state_dict: dict[str, Any], *, checkpoint_id: Any = None, storage_writer: Any = None, planner: Any = None,
     process_group: Any = None, no_dist: bool = False, **settings: Any,
 ) -> Future:  # fmt: skip
-    """`save` of the values as they are now, by a thread: the future of its end."""
+    """`save` a copy of the current values in a thread. Returns a future."""
     path = folder(checkpoint_id, storage_writer)
     writing = Writing(state_dict, path, world_of(process_group, no_dist))
     writing.snapshot()
@@ -64,8 +64,8 @@ def load(
     state_dict: dict[str, Any], *, checkpoint_id: Any = None, storage_reader: Any = None, planner: Any = None,
     process_group: Any = None, no_dist: bool = False, **settings: Any,
 ) -> None:  # fmt: skip
-    """Read a checkpoint into a state, in place: into its tensors, each rank the rows that it has; objects with
-    load_state_dict() get theirs. The checkpoint may be torch's. RuntimeError for a name that was not saved,
+    """Read a checkpoint into a state, in place. Each rank fills its rows of the tensors, and calls load_state_dict() of
+    objects that have it. The checkpoint may be torch's. RuntimeError for a name that was not saved,
     pickle.UnpicklingError for objects of foreign classes."""
     reading = Reading(folder(checkpoint_id, storage_reader))
     states = with_states(state_dict)

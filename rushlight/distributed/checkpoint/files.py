@@ -40,7 +40,7 @@ def dotted(path: Sequence[str | int]) -> str:
 
 
 def is_leaf(value: Any) -> bool:
-    """Whether a value is stored as one: lists are, if they have no tensors and no dicts."""
+    """Whether a value is stored as one object: all but dicts, and lists that contain tensors or dicts."""
     if isinstance(value, dict):
         return False
     if not isinstance(value, list):
@@ -53,7 +53,7 @@ def is_leaf(value: Any) -> bool:
 def named(
     tree: Any, path: tuple[str | int, ...] = ()
 ) -> Iterator[tuple[tuple[str | int, ...], Any, Callable[[Any], None]]]:
-    """(path, value, function that puts another value in its place) of the leaves of nested dicts and lists."""
+    """(path, value, function that replaces the value) for each leaf of nested dicts and lists."""
     items = list(tree.items()) if isinstance(tree, dict) else list(enumerate(tree))
     for key, value in items:
         here = (*path, str(key) if isinstance(tree, dict) else key)
@@ -64,14 +64,14 @@ def named(
 
 
 def with_states(state_dict: dict[str, Any]) -> dict[str, Any]:
-    """Objects that have a state_dict() replaced by it."""
+    """The dict, with the state_dict() of objects that have one."""
     return {
         key: value.state_dict() if hasattr(value, "load_state_dict") else value for key, value in state_dict.items()
     }
 
 
 class Part:
-    """A value of a rank, with its place in the whole tensor. `path`: the keys of the value."""
+    """A value of a rank, and its position in the whole tensor. `path`: the keys of the value."""
 
     def __init__(self, path: Sequence[str | int], value: Any):
         self.path, self.name, self.value = tuple(path), dotted(path), value
@@ -86,17 +86,17 @@ class Part:
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """The shape of the part, of a tensor without dimensions ()."""
+        """The shape of the part; () for a tensor without dimensions."""
         return self.value._array.shape if self.shape else ()
 
     def written_here(self, rank: int, size: int) -> bool:
-        """Whether this rank writes the value: rows of its own, or a share of replicated values."""
+        """Whether this rank writes the value: its rows, or its share of replicated values."""
         if self.piece is None:
             return zlib.crc32(self.name.encode()) % size == rank
         return self.piece.first_replica and self.piece.rows_here > 0
 
     def content(self) -> bytes:
-        """The bytes of its file, which torch.load reads."""
+        """The value as the bytes of a file of torch.save."""
         file, value = io.BytesIO(), self.value
         if isinstance(value, Tensor):
             value = from_array(value._array.reshape(self.sizes))
@@ -104,7 +104,7 @@ class Part:
         return file.getvalue()
 
     def entry(self, file: str, start: int, length: int) -> Entry:
-        """Its description in the metadata."""
+        """The description of the value in the metadata."""
         if self.shape is None:
             return Entry(self.path, [Stored(file, start, length)])
         stored = Stored(file, start, length, self.offsets, self.sizes)
@@ -112,7 +112,7 @@ class Part:
 
 
 def parts_to_write(state_dict: dict[str, Any], rank: int, size: int) -> list[Part]:
-    """The parts that this rank writes: its own, and a share of the replicated parts."""
+    """The parts that this rank writes."""
     parts = [Part(path, value) for path, value, _ in named(with_states(state_dict))]
     return [part for part in parts if part.written_here(rank, size)]
 
@@ -127,7 +127,7 @@ def world_of(process_group: Any, no_dist: bool) -> ProcessGroup | None:
 class Writing:
     """A checkpoint that is being written: `snapshot` of the values, then `write`."""
 
-    counts: dict[str, int] = {}  # of checkpoints, by folder: the keys of each in the store differ
+    counts: dict[str, int] = {}  # {folder: number of checkpoints}, so that each has other keys in the store
 
     def __init__(self, state_dict: dict[str, Any], path: Any, group: ProcessGroup | None):
         self.path, self.group = Path(path), group
@@ -144,7 +144,7 @@ class Writing:
                 part.value = from_array(part.value._array.copy())
 
     def write(self) -> None:
-        """Write the file of this rank; rank 0 makes the checkpoint of all files."""
+        """Write the file of this rank. Rank 0 then completes the checkpoint."""
         if self.rank == 0:
             shutil.rmtree(self.beside, ignore_errors=True)
             self.beside.mkdir(parents=True)
@@ -162,7 +162,7 @@ class Writing:
         self.meet("there", 1)
 
     def meet(self, stage: str, ranks: int) -> None:
-        """Wait until rank 0, or all ranks, have come so far."""
+        """Wait until the first `ranks` ranks have reached this stage."""
         if self.group is None:
             return
         world, keys = self.group.world, [f"{self.key}/{stage}/{i}" for i in range(ranks)]
@@ -175,7 +175,7 @@ class Writing:
             time.sleep(STEP_SECONDS)
 
     def finish(self) -> None:
-        """Put the descriptions together and rename the folder."""
+        """Merge the descriptions of all ranks, and rename the folder."""
         entries: dict[str, Entry] = {}
         for rank in range(self.size):
             file = self.beside / f"{rank}.part"
@@ -195,7 +195,7 @@ class Writing:
 
 
 class Reading:
-    """A checkpoint that is read, each part when it is needed."""
+    """A checkpoint to read. Each part is read when it is needed."""
 
     def __init__(self, path: Any):
         self.path = Path(path)
@@ -236,7 +236,7 @@ class Reading:
             array[into] = source[of]
 
     def load(self, path: Sequence[str | int], value: Any) -> Any:
-        """What a leaf becomes: a tensor is filled in place."""
+        """The value to put in place of a leaf. A tensor is filled in place."""
         name = dotted(path)
         if name not in self.entries:
             raise runtime_error(f"Missing key in checkpoint state_dict: {name}.")

@@ -15,7 +15,7 @@ def dcp_to_torch_save(dcp_checkpoint_dir: Any, torch_save_path: Any) -> None:
 
 
 def torch_save_to_dcp(torch_save_path: Any, dcp_checkpoint_dir: Any) -> None:
-    """Write what a file of torch.save has into a checkpoint folder. One process calls this."""
+    """Write the content of a file of torch.save into a checkpoint folder. One process calls this."""
     save_folder(load(torch_save_path), checkpoint_id=dcp_checkpoint_dir, no_dist=True)
 
 

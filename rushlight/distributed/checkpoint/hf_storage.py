@@ -1,4 +1,4 @@
-"""torch.distributed.checkpoint.hf_storage, as far as libraries import it."""
+"""torch.distributed.checkpoint.hf_storage: the names that libraries import."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The file `.metadata` of a checkpoint, as torch.distributed.checkpoint writes it: a pickle of torch's classes, here
-read into and written from records. No class of a file is imported."""
+"""The file `.metadata` of a checkpoint, in the format of torch.distributed.checkpoint: a pickle of objects of torch's
+classes. Here they are read into records and written from records. No class named in a file is imported."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ VERSION = "1.0.0"
 
 @dataclass
 class Stored:
-    """A part of a value in a file. `offsets`, `sizes`: its place in the whole tensor; None of an object."""
+    """A part of a value in a file. `offsets`, `sizes`: its place in the whole tensor; None for an object."""
 
     file: str
     start: int
@@ -37,7 +37,7 @@ class Stored:
 
 @dataclass
 class Entry:
-    """A value of the checkpoint. `path`: its keys in the nested state; `dtype` and `shape` of a tensor, None of an
+    """A value of the checkpoint. `path`: its keys in the nested state. `dtype`, `shape`: of a tensor; None for an
     object."""
 
     path: tuple[str | int, ...]
@@ -47,7 +47,7 @@ class Entry:
 
 
 class Record:
-    """An object of one of torch's classes: the name of the class, and the state in the pickle."""
+    """An object of one of torch's classes: the class's name and the pickled state."""
 
     name: Name
     state: Any = None
@@ -84,7 +84,7 @@ def path_of(*parts: str) -> str:
     return "/".join(parts)
 
 
-# what else the file may call
+# the functions that a file may call
 FUNCTIONS = {
     ("copyreg", "__newobj__"): new_record,
     (HOME, "_MEM_FORMAT_ENCODING"): Encoding,

@@ -1,5 +1,5 @@
-"""torch.distributed.checkpoint.state_dict: states of models and optimizers by the names of the module inside wrappers,
-divided as they are or whole."""
+"""torch.distributed.checkpoint.state_dict: states of models and optimizers, divided over the ranks or whole. Names of
+parameters are those inside wrappers such as DDP."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from rushlight.optim.optimizer import Optimizer
 
 @dataclass
 class StateDictOptions:
-    """`full_state_dict`: whole tensors instead of the parts of this rank, with `cpu_offload` on rank 0 alone.
-    `broadcast_from_rank0`: rank 0 alone has the whole state to load. `ignore_frozen_params`: without parameters that
-    require no gradient. `strict`: all names of the model must be there. `flatten_optimizer_state_dict`: one dict, whose
-    keys are like "state.fc.weight.exp_avg"."""
+    """`full_state_dict`: return whole tensors instead of this rank's parts; with `cpu_offload`, only on rank 0.
+    `broadcast_from_rank0`: only rank 0 has the whole state to load. `ignore_frozen_params`: leave out parameters that
+    require no gradient. `strict`: the state must have all names of the model. `flatten_optimizer_state_dict`: return
+    one dict with keys such as "state.fc.weight.exp_avg"."""
 
     full_state_dict: bool = False
     cpu_offload: bool = False
@@ -45,7 +45,7 @@ def checked(options: StateDictOptions | None) -> StateDictOptions:
 
 
 def inner(model: Module) -> Module:
-    """The module inside DDP and compile, whose names count."""
+    """The module inside DDP and torch.compile."""
     for name in ("_orig_mod", "module"):
         if type(model).__name__ in ("DistributedDataParallel", "OptimizedModule"):
             model = model._modules.get(name) or model
@@ -53,13 +53,13 @@ def inner(model: Module) -> Module:
 
 
 def kept(state: dict[str, Any], options: StateDictOptions) -> dict[str, Any]:
-    """The state on the ranks that keep it: a whole state on the CPU belongs to rank 0."""
+    """The state that this rank returns: only rank 0 returns a whole state with cpu_offload."""
     alone = options.full_state_dict and options.cpu_offload and is_initialized()
     return {} if alone and get_rank() else state
 
 
 def given(state: dict[str, Any], options: StateDictOptions) -> dict[str, Any]:
-    """The state to load, which rank 0 alone may have."""
+    """The state to load; from rank 0 with broadcast_from_rank0."""
     if not (options.broadcast_from_rank0 and is_initialized()):
         return state
     holder = [state if get_rank() == 0 else None]
@@ -75,7 +75,7 @@ def optimizers_of(optimizers: Any) -> tuple[Any, ...]:
 def of_submodules(
     model: Module, state: dict[str, Any], submodules: Iterable[Module], keep_prefixes: bool
 ) -> dict[str, Any]:
-    """The part of a state that belongs to some submodules."""
+    """The part of a state that belongs to these submodules."""
     wanted = {id(m) for m in submodules}
     prefixes = [clean(name) + "." for name, m in model.named_modules() if id(m) in wanted]
     return {
@@ -89,7 +89,7 @@ def of_submodules(
 def get_model_state_dict(
     model: Module, *, submodules: Any = None, options: StateDictOptions | None = None
 ) -> dict[str, Any]:
-    """The state of a model, by the names of the module inside wrappers."""
+    """The state of a model, with the names inside wrappers."""
     options = checked(options)
     with state_of_parts(not options.full_state_dict):
         state = dict(inner(model).state_dict())
@@ -105,7 +105,7 @@ def get_model_state_dict(
 def set_model_state_dict(
     model: Module, model_state_dict: dict[str, Any], *, options: StateDictOptions | None = None
 ) -> IncompatibleKeys:
-    """Load what `get_model_state_dict` gave, whole or divided."""
+    """Load a state from `get_model_state_dict`, whole or divided."""
     options = checked(options)
     state = given(model_state_dict, options)
     if not state:
@@ -123,7 +123,7 @@ def _init_optim_state(optim: Any) -> None:
     rates = [group.get("lr") for group in optim.param_groups]
     for p in every:
         if p.requires_grad:
-            p._grad = zeros_like(p.detach())  # of a divided parameter: the rows of this rank
+            p._grad = zeros_like(p.detach())  # for a divided parameter: the rows of this rank
     for group, rate in zip(optim.param_groups, rates):
         if rate is not None:
             group["lr"] = tensor(0.0) if isinstance(rate, Tensor) else 0.0
@@ -137,7 +137,7 @@ def _init_optim_state(optim: Any) -> None:
 def get_optimizer_state_dict(
     model: Module, optimizers: Any, *, submodules: Any = None, options: Any = None
 ) -> dict[str, Any]:
-    """The state of one optimizer or of several, by the names of the parameters."""
+    """The state of one optimizer, or the merged state of several, by the names of the parameters."""
     options = checked(options)
     state: dict[str, Any] = {"state": {}, "param_groups": []}
     for optimizer in optimizers_of(optimizers):
@@ -164,7 +164,7 @@ def flat(state: dict[str, Any]) -> dict[str, Any]:
 
 
 def nested(model: Module, optimizers: Any, state: dict[str, Any]) -> dict[str, Any]:
-    """What `flat` was made of, with the groups of the optimizers."""
+    """The inverse of `flat`, with the groups of the optimizers."""
     names = {id(p): clean(name) for name, p in model.named_parameters()}
     states: dict[str, Any] = {}
     groups = []
@@ -183,7 +183,7 @@ def nested(model: Module, optimizers: Any, state: dict[str, Any]) -> dict[str, A
 def set_optimizer_state_dict(
     model: Module, optimizers: Any, optim_state_dict: dict[str, Any], *, options: Any = None
 ) -> None:
-    """Load what `get_optimizer_state_dict` gave, whole or divided."""
+    """Load a state from `get_optimizer_state_dict`, whole or divided."""
     options, every = checked(options), optimizers_of(optimizers)
     state = given(optim_state_dict, options)
     if not state:
@@ -209,7 +209,7 @@ def set_state_dict(
     model: Module, optimizers: Any, *, model_state_dict: dict[str, Any], optim_state_dict: dict[str, Any],
     options: Any = None,
 ) -> IncompatibleKeys:  # fmt: skip
-    """Load both. Returns the names of the model that are missing, and those that are too many."""
+    """Load both states. Returns the model's missing names and the state's unexpected names."""
     set_optimizer_state_dict(model, optimizers, optim_state_dict, options=options)
     return set_model_state_dict(model, model_state_dict, options=options)
 

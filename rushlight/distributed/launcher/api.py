@@ -1,5 +1,5 @@
-"""torch.distributed.launcher.api: `elastic_launch(config, entrypoint)(*args)` starts ranks on this machine, each of
-which calls a function, or is a program."""
+"""torch.distributed.launcher.api: `elastic_launch(config, entrypoint)(*args)` starts ranks on this machine. Each rank
+calls a function or runs a program."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from multiprocessing.connection import wait
 from typing import Any
 
 from rushlight.base.errors import not_implemented_error
-from rushlight.distributed.agent import free_port
+from rushlight.distributed.agent import free_port, rank_variables
 from rushlight.distributed.elastic.multiprocessing.errors import ChildFailedError
 from rushlight.utils.processes import get_context
 
 
 @dataclass
 class LaunchConfig:
-    """How ranks are started: `nproc_per_node` of them on this machine. The world has one machine; NotImplementedError
-    for more (`rushlight launch` starts ranks on several)."""
+    """The settings of `elastic_launch`: it starts `nproc_per_node` ranks on this machine. NotImplementedError for
+    several machines (use `rushlight launch`)."""
 
     min_nodes: int
     max_nodes: int
@@ -46,30 +46,15 @@ class LaunchConfig:
             )
 
     def variables(self, rank: int, port: int, restart: int) -> dict[str, str]:
-        """What tells a rank its place."""
-        size = str(self.nproc_per_node)
-        return {
-            "RANK": str(rank),
-            "LOCAL_RANK": str(rank),
-            "WORLD_SIZE": size,
-            "LOCAL_WORLD_SIZE": size,
-            "GROUP_RANK": "0",
-            "GROUP_WORLD_SIZE": "1",
-            "ROLE_RANK": str(rank),
-            "ROLE_WORLD_SIZE": size,
-            "ROLE_NAME": self.role,
-            "MASTER_ADDR": "127.0.0.1",
-            "MASTER_PORT": str(port),
-            "TORCHELASTIC_RUN_ID": self.run_id or "none",
-            "TORCHELASTIC_RESTART_COUNT": str(restart),
-            "TORCHELASTIC_MAX_RESTARTS": str(self.max_restarts),
-            "TORCHELASTIC_USE_AGENT_STORE": "False",
-        }
+        """The environment variables of a rank."""
+        size, job = self.nproc_per_node, self.run_id or "none"
+        about_job = (self.role, "127.0.0.1", port, job, restart, self.max_restarts)
+        return rank_variables(rank, size, rank, size, 0, 1, *about_job)
 
 
 class elastic_launch:
-    """elastic_launch(config, entrypoint)(*args) = {rank: entrypoint(*args)}, each in its process. `entrypoint`: a
-    function, or the path of a program. Ranks are restarted up to `config.max_restarts` times; then ChildFailedError.
+    """elastic_launch(config, entrypoint)(*args) = {rank: entrypoint(*args)}; each call runs in a separate process.
+    `entrypoint`: a function, or the path of a program. ChildFailedError after `config.max_restarts` restarts.
     """
 
     def __init__(self, config: LaunchConfig, entrypoint: Callable | str | None):
@@ -99,7 +84,7 @@ def rank_main(pipe: Any, variables: dict[str, str], function: Callable, args: li
 
 
 def call_function(config: LaunchConfig, function: Any, args: list[Any], port: int, restart: int) -> dict[int, Any]:
-    """{rank: function(*args)}, each in a process of its own."""
+    """{rank: function(*args)}; each call runs in a separate process."""
     context: Any = get_context(config.start_method)
     started, results = {}, {}
     for rank in range(config.nproc_per_node):

@@ -1,5 +1,5 @@
-"""torch.distributed.tensor, as far as `fully_shard` and checkpoints need it: a tensor whose rows are divided over the
-ranks, or that each rank has whole. Ops between such tensors: see `DTensor`."""
+"""torch.distributed.tensor, the part that `fully_shard` and checkpoints need: a tensor whose rows are divided over the
+ranks, or that each rank has whole. For ops on such tensors see `DTensor`."""
 
 from __future__ import annotations
 
@@ -24,43 +24,43 @@ from rushlight.ops.tensor.tensor_copy_pickle import disabled
 
 
 class Placement:
-    """How a tensor lies on several machines."""
+    """The distribution of a tensor along a dimension of a mesh."""
 
     def is_shard(self, dim: int | None = None) -> bool:
-        """Whether it is cut, along `dim` if one is given."""
+        """Whether the tensor is divided, along `dim` if it is given."""
         return isinstance(self, Shard) and dim in (None, self.dim)
 
     def is_replicate(self) -> bool:
-        """Whether each has all of it."""
+        """Whether each rank has the whole tensor."""
         return isinstance(self, Replicate)
 
     def is_partial(self) -> bool:
-        """Whether what each has adds up to it."""
+        """Whether the tensor is the sum of the ranks' tensors."""
         return isinstance(self, Partial)
 
 
 @dataclass(frozen=True)
 class Replicate(Placement):
-    """Each has all of it."""
+    """Each rank has the whole tensor."""
 
 
 @dataclass(frozen=True)
 class Shard(Placement):
-    """It is cut along `dim`."""
+    """The tensor is divided along `dim`."""
 
     dim: int
 
 
 @dataclass(frozen=True)
 class _StridedShard(Shard):
-    """It is cut along `dim` twice."""
+    """The tensor is divided along `dim` twice."""
 
     split_factor: int = 1
 
 
 @dataclass(frozen=True)
 class Partial(Placement):
-    """The values of the ranks are to be added, or reduced as `reduce_op` says."""
+    """The tensor is the reduction of the ranks' tensors by `reduce_op`."""
 
     reduce_op: str = "sum"
 
@@ -83,7 +83,7 @@ class DTensor(Tensor):
     from_local = classmethod(__new__)
 
     def _finish_parameter(self, parameter: Parameter) -> DTensor:
-        """The parameter on the memory of this tensor, divided as this tensor is."""
+        """The parameter with this tensor's memory, divided like this tensor."""
         return divided(parameter, self._piece)
 
     @property
@@ -120,11 +120,11 @@ class DTensor(Tensor):
 
     @property
     def placements(self) -> tuple[Placement, ...]:
-        """How the tensor lies along each dimension of the mesh."""
+        """The placement for each dimension of the mesh."""
         return (Shard(0),) if self._piece.replicas is None else (Replicate(), Shard(0))
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        """Pickled as a plain tensor, the rows of this rank: a group belongs to its process."""
+        """Pickled as a plain tensor with the rows of this rank, since a group belongs to its process."""
         return self.detach().__reduce_ex__(protocol)
 
     def to_local(self, **options: Any) -> Tensor:
@@ -177,15 +177,15 @@ class ShardedParameter(DTensor, Parameter):  # type: ignore[misc]
 
 
 def divided(tensor: Tensor, piece: Piece) -> DTensor:
-    """The tensor, which has the rows of this rank, as a DTensor: the same object."""
+    """The tensor, which has the rows of this rank, made a DTensor in place."""
     tensor.__class__ = ShardedParameter if isinstance(tensor, Parameter) else DTensor
     tensor._piece = piece  # type: ignore[attr-defined]
     return tensor  # type: ignore[return-value]
 
 
 def groups_of(mesh: Any, placements: Sequence[Any]) -> tuple[ProcessGroup, ProcessGroup | None]:
-    """(the group that a tensor is divided over, the group of its replicas or None). NotImplementedError for placements
-    other than Shard(0) and Replicate().
+    """(the group that a tensor is divided over, the group of its replicas or None). NotImplementedError for other
+    placements than Shard(0) and Replicate().
     """
     if len(placements) != mesh.ndim:
         raise value_error(
@@ -206,8 +206,8 @@ def distribute_tensor(
     tensor: Tensor, device_mesh: DeviceMesh | None = None, placements: Sequence[Placement] | None = None, *,
     src_data_rank: int | None = 0,
 ) -> Tensor:  # fmt: skip
-    """The tensor of the first rank of the mesh, divided as `placements` say: [Shard(0)] is a DTensor with some rows on
-    each rank; [Replicate()], the default, is a plain tensor. With `src_data_rank` None each rank takes its rows of its
+    """The tensor of the mesh's first rank, divided by `placements`: [Shard(0)] returns a DTensor with some rows on each
+    rank; [Replicate()], the default, returns a plain tensor. With src_data_rank=None, each rank takes the rows of its
     own tensor. NotImplementedError for other placements."""
     mesh = device_mesh or init_device_mesh("cpu", (get_world_size(),))
     wanted = placements or [Replicate()] * mesh.ndim

@@ -1,4 +1,4 @@
-"""torch's private module of parts of distributed tensors, which libraries import."""
+"""torch's private module about parts of distributed tensors, which libraries import."""
 
 from __future__ import annotations
 

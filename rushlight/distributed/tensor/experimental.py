@@ -1,4 +1,4 @@
-"""torch.distributed.tensor.experimental, as far as libraries import it."""
+"""torch.distributed.tensor.experimental: the names that libraries import."""
 
 from __future__ import annotations
 

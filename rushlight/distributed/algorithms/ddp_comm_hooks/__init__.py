@@ -1,4 +1,4 @@
-"""torch.distributed.algorithms.ddp_comm_hooks: how DistributedDataParallel sums a bucket."""
+"""torch.distributed.algorithms.ddp_comm_hooks: ways for DistributedDataParallel to sum a bucket of gradients."""
 
 from rushlight.distributed.algorithms.ddp_comm_hooks import default_hooks, powerSGD_hook, quantization_hooks
 

@@ -15,21 +15,21 @@ Hook = Callable[[Any, Any], Future]
 
 
 def summed(tensor: Tensor, group: Any) -> Future:
-    """The future of the sum of the tensors of all ranks."""
+    """The future of the summed tensors of all ranks."""
     work = all_reduce(tensor, group=group, async_op=True)
     assert work is not None
     return work.get_future()
 
 
 def allreduce_hook(process_group: Any, bucket: Any) -> Future:
-    """The mean of the bucket, as without a hook."""
+    """The mean of the bucket: the default of DDP."""
     size = member(process_group).size()  # type: ignore[union-attr]
     tensor = bucket.buffer().div_(size)
     return summed(tensor, process_group).then(lambda f: f.value()[0])
 
 
 def compressed(dtype: Any, process_group: Any, bucket: Any) -> Future:
-    """The mean of the bucket, whose elements go between the ranks in a smaller dtype."""
+    """The mean of the bucket, which is sent in a smaller dtype."""
     size = member(process_group).size()  # type: ignore[union-attr]
     buffer = bucket.buffer()
     small = buffer.to(dtype).div_(size)

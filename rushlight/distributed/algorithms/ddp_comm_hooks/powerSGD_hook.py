@@ -1,7 +1,7 @@
-"""PowerSGD: gradients as products of two thin matrices, M ~ P Q^T, of which P and Q are summed.
+"""PowerSGD: gradients are approximated by products of two thin matrices, M ~ P Q^T; P and Q are summed over the ranks.
 
 T. Vogels, S. P. Karimireddy, M. Jaggi, *PowerSGD: practical low-rank gradient compression for distributed
-optimization*, 2019. What the product leaves out is added to the next gradient (error feedback)."""
+optimization*, 2019. The error of the approximation is added to the next gradient (error feedback)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from rushlight.distributed.algorithms.ddp_comm_hooks.default_hooks import allred
 
 
 class PowerSGDState:
-    """What the hook keeps: the settings, the errors and the last Q of each bucket."""
+    """The state of the hook: its settings, and the errors and the last Q of each bucket."""
 
     def __init__(
         self, process_group: Any, matrix_approximation_rank: int = 1, start_powerSGD_iter: int = 1_000,
@@ -37,10 +37,10 @@ class PowerSGDState:
         self.random = np.random.RandomState(random_seed)
         self.iter = 0
         self.errors: dict[int, np.ndarray] = {}
-        self.last: dict[tuple[int, int], np.ndarray] = {}  # (bucket, number of a gradient): its Q
+        self.last: dict[tuple[int, int], np.ndarray] = {}  # {(bucket, number of a gradient): its Q}
 
     def compresses(self, shape: tuple[int, ...]) -> bool:
-        """Whether the two matrices are so much smaller than one of this shape."""
+        """Whether P and Q are smaller than a gradient of this shape by at least `min_compression_rate`."""
         if len(shape) < 2:
             return False
         rows, columns = shape[0], int(np.prod(shape[1:]))
@@ -49,7 +49,7 @@ class PowerSGDState:
 
 
 def orthogonal(matrix: np.ndarray, epsilon: float) -> np.ndarray:
-    """Orthonormal columns."""
+    """The matrix with orthonormal columns of the same span."""
     if epsilon == 0:
         return np.linalg.qr(matrix)[0].astype(matrix.dtype)
     for i in range(matrix.shape[1]):
@@ -71,7 +71,7 @@ def mean(arrays: list[np.ndarray], group: Any, size: int) -> list[np.ndarray]:
 
 
 def powerSGD_hook(state: PowerSGDState, bucket: Any) -> Future:
-    """The mean of the bucket: of large matrices approximately, of the others as it is."""
+    """The mean of the bucket: approximate for large matrices, exact for other gradients."""
     if state.iter < state.start:
         if bucket.is_last():
             state.iter += 1
@@ -106,7 +106,7 @@ def powerSGD_hook(state: PowerSGDState, bucket: Any) -> Future:
 
 
 def right(state: PowerSGDState, key: tuple[int, int], matrix: np.ndarray) -> np.ndarray:
-    """The initial Q: the Q of the step before, or random, the same on all ranks."""
+    """The initial Q: the Q of the previous step, or a random one, equal on all ranks."""
     if state.warm_start and key in state.last:
         return orthogonal(state.last[key], state.epsilon)
     rank = min(*matrix.shape, state.rank)

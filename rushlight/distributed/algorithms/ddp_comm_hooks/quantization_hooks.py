@@ -1,4 +1,4 @@
-"""Sums of buckets whose elements go between the ranks as bytes."""
+"""Means of buckets whose elements are sent as bytes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SMALLEST_SCALE = float(np.finfo(np.float32).eps)
 
 
 def scales_of(rows: np.ndarray) -> np.ndarray:
-    """(rows, 2): the scale and the zero point of each row, so that its range becomes 0 to 255."""
+    """(rows, 2): the scale and the zero point that map the range of each row to 0 to 255."""
     low = np.minimum(rows.min(1), 0)
     high = np.maximum(rows.max(1), 0)
     scale = np.maximum((high - low) / np.float32(255), np.float32(SMALLEST_SCALE))
@@ -24,7 +24,7 @@ def scales_of(rows: np.ndarray) -> np.ndarray:
 
 
 def mean_of_bytes(group: Any, rows: np.ndarray) -> np.ndarray:
-    """The mean of the ranks' rows, each of which is rounded to 256 values."""
+    """The mean of the rows over the ranks. Each rank rounds its rows to 256 values."""
     scales = scales_of(rows)
     scale, zero = scales[:, :1], scales[:, 1:]
     small = np.clip(np.rint(rows / scale) + zero, 0, 255).astype(np.uint8)
@@ -43,13 +43,13 @@ def done(mean: np.ndarray) -> Future:
 
 
 def quantization_pertensor_hook(process_group: Any, bucket: Any) -> Future:
-    """The mean in bytes: the bucket has one scale."""
+    """The mean of the bucket, sent as bytes with one scale."""
     flat = bucket.buffer()._array.astype(np.float32)
     return done(mean_of_bytes(member(process_group), flat[None])[0])
 
 
 def quantization_perchannel_hook(process_group: Any, bucket: Any, bucket_size: int = 512) -> Future:
-    """The mean in bytes: each `bucket_size` elements have a scale."""
+    """The mean of the bucket, sent as bytes with a scale for each `bucket_size` elements."""
     flat = bucket.buffer()._array.astype(np.float32)
     rows = np.zeros((-(-len(flat) // bucket_size), bucket_size), np.float32)
     rows.reshape(-1)[: len(flat)] = flat

@@ -16,8 +16,8 @@ F = TypeVar("F", bound=Callable)
 
 
 def record(fn: F, error_handler: Any = None) -> F:
-    """A decorator of a program's `main`: an error is written to the file that the environment variable
-    TORCHELASTIC_ERROR_FILE names, and raised again.
+    """A decorator for a program's `main`: an error is written to the file named by the environment variable
+    TORCHELASTIC_ERROR_FILE, and raised again.
 
     The file is JSON, as torch's: message, traceback and time. `error_handler`: an object with `initialize()` and
     `record_exception(error)` that writes the error in place of that.
@@ -50,21 +50,21 @@ class ChildFailedError(Exception):
 
     def __init__(self, name: str, failures: dict[int, Any]):
         self.name, self.failures = name, failures
-        told = ", ".join(f"rank {rank} with exit code {code}" for rank, code in failures.items())
-        super().__init__(f"{name} FAILED: {told}; its own error stands above")
+        ranks = ", ".join(f"rank {rank} with exit code {code}" for rank, code in failures.items())
+        super().__init__(f"{name} FAILED: {ranks}; see the error of the rank above")
 
 
 def write(error: BaseException) -> None:
-    """Write the error to the file that the environment names, if it names one."""
+    """Write the error to the file named by TORCHELASTIC_ERROR_FILE, if the variable is set."""
     path = os.environ.get("TORCHELASTIC_ERROR_FILE")
     if not path:
         return
-    told = {
+    content = {
         "message": f"{type(error).__name__}: {error}",
         "extraInfo": {"py_callstack": "".join(traceback.format_exception(error)), "timestamp": str(int(time.time()))},
     }
     with open(path, "w", encoding="utf-8") as file:
-        json.dump({"message": told}, file)
+        json.dump({"message": content}, file)
 
 
 __all__ = ["ChildFailedError", "record"]
