@@ -24,21 +24,11 @@ from rushlight.teaching.check import Check
 from rushlight.teaching.events import Events
 from rushlight.teaching.hints import Hint, Report
 
-CHECKS: tuple[type[Check], ...] = (
-    *parameters.CHECKS,
-    *losses.CHECKS,
-    *modes.CHECKS,
-    *labels.CHECKS,
-    *gradients.CHECKS,
-    *schedules.CHECKS,
-    *graphs.CHECKS,
-    *structure.CHECKS,
-    *predictions.CHECKS,
-    *habits.CHECKS,
-    *ranges.CHECKS,
-    *axes.CHECKS,
-    *steps.CHECKS,
-)
+SUBJECTS: tuple[Any, ...] = (
+    parameters, losses, modes, labels, gradients, schedules, graphs, structure, predictions, habits, ranges, axes,
+    steps,
+)  # fmt: skip
+CHECKS: tuple[type[Check], ...] = tuple(check for subject in SUBJECTS for check in subject.CHECKS)
 RUNNING: list[Teaching] = []  # at most one element
 
 

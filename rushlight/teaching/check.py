@@ -24,6 +24,10 @@ class Check:
 
     def __init__(self, report: Report):
         self.report = report
+        self.prepare()
+
+    def prepare(self) -> None:
+        """Set the attributes of a new check."""
 
     def hint(self, seen: str, place: str = "") -> None:
         """Report the mistake: `seen` is the measurement, `place` the user's statement (default: the running one)."""
@@ -39,8 +43,8 @@ class Check:
         """A dropout function is about to run, with `training=True` because the argument was omitted."""
 
     def on_decision(self, name: str, scores: Tensor) -> None:
-        """`argmax`, `max` with a dimension, or a loss that is one number, is about to run on scores. `name`: of the
-        function."""
+        """The function `name` is about to run on scores: `argmax`, `max` with a dimension, or a loss that is a single
+        number."""
 
     def on_choice(self, name: str, scores: Tensor, dim: Any) -> None:
         """`argmax`, or `max` with a dimension, is about to choose along `dim`; None: among all elements."""
@@ -73,7 +77,7 @@ class Check:
         """A module is about to load a state dict."""
 
     def finish(self) -> None:
-        """The program, or the part that is watched, has ended."""
+        """The watched program, or the watched part of it, has ended."""
 
 
 EVENTS = [name for name in vars(Check) if name.startswith("on_")]

@@ -23,16 +23,9 @@ from rushlight.teaching.check import EVENTS, Check
 from rushlight.teaching.hints import Report
 
 LOSSES = (
-    "cross_entropy",
-    "nll_loss",
-    "mse_loss",
-    "l1_loss",
-    "smooth_l1_loss",
-    "huber_loss",
-    "binary_cross_entropy",
-    "binary_cross_entropy_with_logits",
-    "kl_div",
-)
+    "cross_entropy", "nll_loss", "mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss", "binary_cross_entropy",
+    "binary_cross_entropy_with_logits", "kl_div",
+)  # fmt: skip
 CLIPS = ("clip_grad_norm_", "clip_grad_value_")
 
 
@@ -54,8 +47,8 @@ class Events:
         self.depth = threading.local()
 
     def send(self, event: str, *args: Any) -> None:
-        """Call the event's method of each check that has it. Inside vmap nothing is checked; inside rushlight.compile
-        only events that need no values.
+        """Call the event's method of each check that has it. Inside vmap no check runs; inside rushlight.compile, only
+        checks that need no values.
         """
         m = mode()
         if m.batch is not None:
@@ -102,10 +95,8 @@ class Events:
             self.assign(Tensor, name, self.comparison(getattr(Tensor, name)))
         for batches in (dataloader._SingleProcessDataLoaderIter, dataloader.WorkerIterator):
             self.assign(batches, "__next__", self.batch(batches.__next__))
-        hooks = EVERYWHERE
         for kind, event in (("step_pre", "on_step_start"), ("step_post", "on_step_end")):
-            handle = hooks.add(kind, self.step(event))
-            self.undo.append(handle.remove)
+            self.undo.append(EVERYWHERE.add(kind, self.step(event)).remove)
         self.assign(LRScheduler, "step", self.schedule(LRScheduler.step))
 
     def stop(self) -> None:

@@ -18,7 +18,7 @@ CLASS_LOSSES = ("cross_entropy", "nll_loss")
 
 
 class Sorted:
-    """A run of batches whose labels do not fall: `pure`: classes that filled a whole batch."""
+    """A run of batches with ascending labels. `pure`: classes that filled a whole batch."""
 
     def __init__(self) -> None:
         self.last = -np.inf
@@ -191,7 +191,7 @@ class ConstantInputs(Check):
     LOSSES, SAMPLES = 10, 8
 
     def prepare(self) -> None:
-        self.equal = self.count = 0  # samples of the last input, if they are equal
+        self.equal = self.count = 0  # `equal`: the number of samples of the last input, if they are equal
 
     def on_module(self, module: Any, args: tuple, output: Any, outermost: bool) -> None:
         if outermost:

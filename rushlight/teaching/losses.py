@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from math import prod
-from typing import Any
 
 import numpy as np
 
@@ -13,7 +12,7 @@ from rushlight.core.node import Node
 from rushlight.core.tensor import Tensor
 from rushlight.teaching.check import Check
 
-# ops that pass values on unchanged: the op before them made the values
+# ops that do not change values: an earlier op computed the values
 SAME_VALUES = {
     "view_as_shape", "view", "reshape", "squeeze", "unsqueeze", "flatten", "transpose", "permute",
     "contiguous", "clone", "to", "getitem",
@@ -37,8 +36,7 @@ def maker(tensor: Tensor) -> Node | None:
 
 
 def crossed(a: tuple, b: tuple) -> bool:
-    """Whether two shapes of the same number of elements broadcast to a larger one: (N,) and
-    (N, 1)."""
+    """Whether two shapes with equal numbers of elements broadcast to a larger shape: (N,) and (N, 1)."""
     return a != b and prod(a) == prod(b) > 1 and prod(np.broadcast_shapes(a, b)) > prod(a)
 
 
@@ -69,7 +67,7 @@ class BroadcastLoss(Check):
         self.hint(f"prediction {a} and target {b} broadcast to {whole}.", place)
 
     def on_backward(self, roots: Iterable[Node], nodes: list[Node]) -> None:
-        """The same for a loss written by the program itself: mean((pred - y) ** 2)."""
+        """Find the difference in a loss that the program computes itself: mean((pred - y) ** 2)."""
         for node in roots:
             for _ in range(6):
                 if op_name(node) == "sub":
@@ -219,11 +217,6 @@ class NanLoss(Check):
 
 
 CHECKS = (
-    BroadcastLoss,
-    SoftmaxBeforeCrossEntropy,
-    LogSoftmaxTwice,
-    NoLogBeforeNll,
-    SoftmaxOverBatch,
-    SigmoidBeforeLogits,
+    BroadcastLoss, SoftmaxBeforeCrossEntropy, LogSoftmaxTwice, NoLogBeforeNll, SoftmaxOverBatch, SigmoidBeforeLogits,
     NanLoss,
-)
+)  # fmt: skip

@@ -27,9 +27,8 @@ from rushlight.teaching.notes import (
 
 
 class GradientState:
-    """`stepped`: the gradient that an optimizer has used, as a weak reference; `stale`: backward() has added to it
-    since then.
-    """
+    """`stepped`: a weak reference to the gradient that an optimizer has used. `stale`: backward() has added to this
+    gradient since then."""
 
     stepped: Any = None
     stale = False
@@ -53,7 +52,7 @@ class NotCleared(Check):
 
     def prepare(self) -> None:
         self.notes = Notes(GradientState)
-        self.steps = Notes(lambda: [0])  # steps in a row, of an optimizer
+        self.steps = Notes(lambda: [0])  # for each optimizer, the number of steps in a row
 
     def on_backward(self, roots: Iterable[Node], nodes: list[Node]) -> None:
         for p in leaves(nodes):
@@ -90,8 +89,8 @@ def leaves(nodes: list[Any]) -> Iterator[Tensor]:
 
 
 class Reached:
-    """A parameter or an optimizer: `since`: backward() gave a gradient since the last step; `steps`: steps in a row
-    without the gradients."""
+    """Note of a parameter or an optimizer. `since`: backward() has computed a gradient since the last step. `steps`:
+    the number of steps in a row without gradients."""
 
     since = False
     steps = 0
@@ -134,13 +133,72 @@ class ClearedTooEarly(Check):
 
 
 class Use:
-    """A parameter: `called` if its module ran with grad mode on; `steps` of its optimizer; `reached` by a gradient."""
+    """Note of a parameter. `recorded`: its module has run with grad mode on; `unrecorded`: the module's last call was
+    under no_grad; `steps`: the number of counted steps; `reached`: it had a gradient; `loaded` from a state dict;
+    `hinted`: reported."""
 
-    called = reached = False
+    recorded = unrecorded = reached = loaded = hinted = False
     steps = 0
 
 
-class NoGradient(Check):
+class WithoutGradient(Check):
+    """The base of checks of parameters that get no gradient while others of their optimizer do."""
+
+    STEPS = LEAST = 0  # number of steps: while the program runs, and at its end
+    result = ""  # the last part of the hint
+
+    def prepare(self) -> None:
+        self.notes = Notes(Use)
+        self.roots: Notes[dict] = Notes(dict)  # outermost modules
+
+    def on_module(self, module: Any, args: tuple, output: Any, outermost: bool) -> None:
+        recorded = mode().grad
+        if outermost:
+            self.roots.of(module)
+        for p in module._parameters.values():
+            if p is not None:
+                note = self.notes.of(p)
+                note.recorded, note.unrecorded = note.recorded or recorded, not recorded
+
+    def on_load(self, module: Any) -> None:
+        for p in module.parameters():
+            self.notes.of(p).loaded = True
+
+    def on_step_start(self, optimizer: Any) -> None:
+        params = parameters_of(optimizer)
+        if any(p._grad is not None for p in params):
+            for p in params:
+                self.count(p, self.notes.of(p))
+            if self.is_due(params):
+                self.look(params, self.STEPS)
+
+    def count(self, p: Tensor, note: Use) -> None:
+        """Count a step in which some parameter of the optimizer has a gradient."""
+        raise NotImplementedError
+
+    def is_due(self, params: list[Tensor]) -> bool:
+        """Whether to look for parameters to report at this step."""
+        return True
+
+    def is_cut(self, note: Use) -> bool:
+        """Whether a parameter with enough steps is to be reported."""
+        raise NotImplementedError
+
+    def look(self, params: list[Tensor], least: int) -> None:
+        notes = [(p, self.notes.of(p)) for p in params]
+        cut = [(p, n) for p, n in notes if n.steps >= least and not n.hinted and self.is_cut(n)]
+        if not cut:
+            return
+        names = listed(name_in([root for root, _ in self.roots.items()], p) for p, _ in cut)
+        self.hint(f"in {min(n.steps for _, n in cut)} steps, {self.result.format(names)}.", names)
+        for _, note in cut:
+            note.hinted = True
+
+    def finish(self) -> None:
+        self.look([p for p, _ in self.notes.items()], self.LEAST)
+
+
+class NoGradient(WithoutGradient):
     name = "no-gradient"
     title = "a parameter never gets a gradient"
     why = (
@@ -159,45 +217,17 @@ class NoGradient(Check):
     )
     STEPS, LEAST = 50, 5
 
-    def prepare(self) -> None:
-        self.notes = Notes(Use)
-        self.roots: Notes[dict] = Notes(dict)  # outermost modules
-        self.place = ""
+    result = ".grad was None for {}"
 
-    def on_module(self, module: Any, args: tuple, output: Any, outermost: bool) -> None:
-        if not mode().grad:
-            return
-        if outermost:
-            self.roots.of(module)
-        for p in module._parameters.values():
-            if p is not None:
-                self.notes.of(p).called = True
+    def count(self, p: Tensor, note: Use) -> None:
+        note.steps += 1
+        note.reached = note.reached or p._grad is not None or not p.requires_grad
 
-    def on_step_start(self, optimizer: Any) -> None:
-        params = parameters_of(optimizer)
-        if not any(p._grad is not None for p in params):
-            return
-        for p in params:
-            note = self.notes.of(p)
-            note.steps += 1
-            note.reached = note.reached or p._grad is not None or not p.requires_grad
-        if any(self.notes.of(p).steps == self.STEPS for p in params):
-            self.look(params, self.STEPS)
+    def is_due(self, params: list[Tensor]) -> bool:
+        return any(self.notes.of(p).steps == self.STEPS for p in params)
 
-    def look(self, params: list[Tensor], least: int) -> None:
-        notes = [(p, self.notes.of(p)) for p in params]
-        cut = [p for p, n in notes if n.called and not n.reached and n.steps >= least]
-        if not cut:
-            return
-        roots = [root for root, _ in self.roots.items()]
-        names = listed(name_in(roots, p) for p in cut)
-        steps = min(self.notes.of(p).steps for p in cut)
-        self.hint(f"in {steps} steps, .grad was None for {names}.", f"{names}")
-        for p in cut:
-            self.notes.of(p).reached = True  # one hint for each parameter
-
-    def finish(self) -> None:
-        self.look([p for p, _ in self.notes.items()], self.LEAST)
+    def is_cut(self, note: Use) -> bool:
+        return note.recorded and not note.reached
 
 
 class Kept:

@@ -15,7 +15,8 @@ from rushlight.nn.conv import _ConvNd
 from rushlight.nn.linear import Linear
 from rushlight.nn.module import Module
 from rushlight.teaching.check import Check
-from rushlight.teaching.notes import Notes, array_of, listed, name_in, parameters_of
+from rushlight.teaching.notes import Notes, array_of, listed, parameters_of
+from rushlight.teaching.parameters import Use, WithoutGradient
 
 
 class AllFrozen(Check):
@@ -39,15 +40,7 @@ class AllFrozen(Check):
             self.hint(f"none of {len(params)} parameters requires a gradient.")
 
 
-class Called:
-    """A parameter: `recorded`, `unrecorded`: its module was called with grad mode on, or off; `loaded` from a state
-    dict; `steps` of its optimizer in which others had gradients and it had none."""
-
-    recorded = unrecorded = loaded = False
-    steps = 0
-
-
-class ForwardWithoutGrad(Check):
+class ForwardWithoutGrad(WithoutGradient):
     name = "forward-under-no-grad"
     title = "a layer that is to be trained runs under no_grad"
     why = (
@@ -63,45 +56,13 @@ class ForwardWithoutGrad(Check):
     )
     STEPS, LEAST = 20, 5
 
-    def prepare(self) -> None:
-        self.notes = Notes(Called)
-        self.roots: Notes[dict] = Notes(dict)
+    result = "the layers of {} ran under no_grad only"
 
-    def on_module(self, module: Any, args: tuple, output: Any, outermost: bool) -> None:
-        recorded = mode().grad
-        if outermost:
-            self.roots.of(module)
-        for p in module._parameters.values():
-            if p is not None:
-                note = self.notes.of(p)
-                note.recorded, note.unrecorded = note.recorded or recorded, not recorded
+    def count(self, p: Tensor, note: Use) -> None:
+        note.steps = note.steps + 1 if p._grad is None and p.requires_grad else 0
 
-    def on_load(self, module: Any) -> None:
-        for p in module.parameters():
-            self.notes.of(p).loaded = True
-
-    def on_step_start(self, optimizer: Any) -> None:
-        params = parameters_of(optimizer)
-        if not any(p._grad is not None for p in params):
-            return
-        for p in params:
-            note = self.notes.of(p)
-            note.steps = note.steps + 1 if p._grad is None and p.requires_grad else 0
-        self.look(params, self.STEPS)
-
-    def look(self, params: list[Tensor], least: int) -> None:
-        notes = [(p, self.notes.of(p)) for p in params]
-        cut = [p for p, n in notes if n.unrecorded and not n.recorded and not n.loaded and n.steps >= least]
-        if not cut:
-            return
-        names = listed(name_in([root for root, _ in self.roots.items()], p) for p in cut)
-        steps = min(self.notes.of(p).steps for p in cut)
-        for p in cut:
-            self.notes.of(p).loaded = True  # one hint for each parameter
-        self.hint(f"in {steps} steps, the layers of {names} ran under no_grad only.", names)
-
-    def finish(self) -> None:
-        self.look([p for p, _ in self.notes.items()], self.LEAST)
+    def is_cut(self, note: Use) -> bool:
+        return note.unrecorded and not note.recorded and not note.loaded
 
 
 class EqualUnits(Check):

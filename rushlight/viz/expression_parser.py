@@ -37,41 +37,10 @@ SIGNS = {
 }
 NUMBERS = {"pi": 3.141592653589793, "e": 2.718281828459045}
 ONE = [
-    "sin",
-    "cos",
-    "tan",
-    "asin",
-    "acos",
-    "atan",
-    "sinh",
-    "cosh",
-    "tanh",
-    "asinh",
-    "acosh",
-    "atanh",
-    "exp",
-    "exp2",
-    "expm1",
-    "log",
-    "log2",
-    "log10",
-    "log1p",
-    "sqrt",
-    "rsqrt",
-    "square",
-    "abs",
-    "sign",
-    "floor",
-    "ceil",
-    "round",
-    "sigmoid",
-    "relu",
-    "erf",
-    "erfc",
-    "lgamma",
-    "digamma",
-    "sinc",
-]
+    "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "exp", "exp2",
+    "expm1", "log", "log2", "log10", "log1p", "sqrt", "rsqrt", "square", "abs", "sign", "floor", "ceil", "round",
+    "sigmoid", "relu", "erf", "erfc", "lgamma", "digamma", "sinc",
+]  # fmt: skip
 TWO = ["minimum", "maximum", "atan2", "hypot"]
 
 

@@ -34,6 +34,9 @@ class Use:
         return f"{self.into} gets {self.rule or 'its gradient'}"
 
 
+Sentence = str | Callable[[Use], "str | None"]  # a text with the fields {out}, {into}, {gets}, {along}; or a function
+
+
 def saved_by(node: Node) -> dict[str, Any]:
     return dict(zip(node.op.saves, node.saved or ())) if node.op is not None else {}
 
@@ -43,31 +46,6 @@ def array_of(item: Any) -> Any:
 
 
 # -- backward --------------------------------------------------------------------------------------
-
-
-def moved(use: Use) -> str:
-    return f"{use.out} holds each number of {use.into}: the number gets the gradient of its place in {use.out}."
-
-
-def picked(use: Use) -> str:
-    return (
-        f"{use.out} holds some elements of {use.into}: these get their gradients (the sum, if an element was "
-        "picked several times), all other elements get 0."
-    )
-
-
-def largest(use: Use) -> str:
-    return (
-        f"Only the chosen elements of {use.into} went into {use.out}: each gets the gradient of its place, the "
-        "others get 0."
-    )
-
-
-def of_window(use: Use) -> str:
-    return (
-        f"Only the largest number of each window went into {use.out}: a number gets the sum of g over the windows "
-        "that chose it; a number that no window chose gets 0."
-    )
 
 
 def of_averages(use: Use) -> str:
@@ -126,17 +104,6 @@ def log_likelihood(use: Use) -> str | None:
     return f"{head}: at each label that counts {use.into} gets {share}, elsewhere 0."
 
 
-def repeated(use: Use) -> str:
-    return f"{use.into} was repeated in {use.out}: it gets the sum over its copies."
-
-
-def put_back(use: Use) -> str:
-    return (
-        f"{use.into} was cut into parts: their gradients are put side by side again, with 0 for a part that "
-        "nothing has used."
-    )
-
-
 def rows_of_table(use: Use) -> str:
     padding = use.saved.get("padding_idx")
     text = f"{use.out} holds rows of {use.into}: each row gets the sum of g over its uses, "
@@ -145,7 +112,16 @@ def rows_of_table(use: Use) -> str:
     return text + f"unused rows and the padding row {padding} get 0."
 
 
-def normalized(group: Callable[[Use], str]) -> dict[str, Callable[[Use], str]]:
+NORM_WEIGHT = (
+    "{into} multiplied the normalized numbers in {out}: it gets the sum of g times the normalized numbers that it "
+    "multiplied."
+)
+NORM_BIAS = (
+    "{into} was added to the normalized numbers in {out}: it gets the sum of g over the places where it was added."
+)
+
+
+def normalized(group: Callable[[Use], str]) -> dict[str, Sentence]:
     """The sentences of a normalization of groups of numbers, by input."""
 
     def x(use: Use) -> str:
@@ -156,19 +132,7 @@ def normalized(group: Callable[[Use], str]) -> dict[str, Callable[[Use], str]]:
             f"mean of ĝ · x̂) / √(var + eps). Each mean is over {group(use)}."
         )
 
-    def weight(use: Use) -> str:
-        return (
-            f"{use.into} multiplied the normalized numbers in {use.out}: it gets the sum of g times the normalized "
-            "numbers that it multiplied."
-        )
-
-    def bias(use: Use) -> str:
-        return (
-            f"{use.into} was added to the normalized numbers in {use.out}: it gets the sum of g over the places "
-            "where it was added."
-        )
-
-    return {"x": x, "weight": weight, "bias": bias}
+    return {"x": x, "weight": NORM_WEIGHT, "bias": NORM_BIAS}
 
 
 def channel(use: Use) -> str:
@@ -222,20 +186,6 @@ def recurrent(use: Use) -> str:
     return RECURRENT[kinds[min(use.slot, len(kinds) - 1)]].format(into=use.into)
 
 
-def extremes(use: Use) -> str:
-    return (
-        f"Only the largest or smallest number of each group went into {use.out}: it gets g, and numbers that tie "
-        "share it evenly; all others get 0."
-    )
-
-
-def middle(use: Use) -> str:
-    return (
-        f"Only the chosen element of {use.into} went into {use.out}: it gets g, and elements that tie share it "
-        "evenly; all others get 0."
-    )
-
-
 def norm_of(use: Use) -> str | None:
     p, into, out = use.saved.get("p"), use.into, use.out
     if p == 2:
@@ -264,78 +214,93 @@ NORMALIZATIONS = {
     "batch_norm": channel,
 }
 
-Sentence = Callable[[Use], "str | None"]
+# texts with the fields {out}, {into}, {gets} and {along}
+MOVED = "{out} holds each number of {into}: the number gets the gradient of its place in {out}."
+PICKED = (
+    "{out} holds some elements of {into}: these get their gradients (the sum, if an element was "
+    "picked several times), all other elements get 0."
+)
+LARGEST = "Only the chosen elements of {into} went into {out}: each gets the gradient of its place, the others get 0."
+OF_WINDOW = (
+    "Only the largest number of each window went into {out}: a number gets the sum of g over the windows "
+    "that chose it; a number that no window chose gets 0."
+)
+PUT_BACK = (
+    "{into} was cut into parts: their gradients are put side by side again, with 0 for a part that nothing has used."
+)
+REPEATED = "{into} was repeated in {out}: it gets the sum over its copies."
+EXTREMES = (
+    "Only the largest or smallest number of each group went into {out}: it gets g, and numbers that tie "
+    "share it evenly; all others get 0."
+)
+MIDDLE = (
+    "Only the chosen element of {into} went into {out}: it gets g, and elements that tie share it "
+    "evenly; all others get 0."
+)
+
 # (op, input) -> sentence; ("op", "") is for every input. g is the gradient that arrived.
 BACKWARD: dict[tuple[str, str], Sentence] = {
-    ("linear", "x"): lambda use: (
-        f"{use.gets}: each number of {use.into} gets g times the weights that it went through."
+    ("linear", "x"): "{gets}: each number of {into} gets g times the weights that it went through.",
+    ("linear", "weight"): (
+        "{gets}: in each row of the input, {into}[i, j] multiplies number j, and the product is added to "
+        "number i of {out}. So {into}[i, j] gets the sum over the rows of g[row, i] times input[row, j]."
     ),
-    ("linear", "weight"): lambda use: (
-        f"{use.gets}: in each row of the input, {use.into}[i, j] multiplies number j, and the product is added to "
-        f"number i of {use.out}. So {use.into}[i, j] gets the sum over the rows of g[row, i] times input[row, j]."
+    ("linear", "bias"): "{gets}: it was added to each row of {out}, so its gradient is the sum over the rows.",
+    ("mm", "x"): (
+        "{gets}: {into}[i, j] was multiplied by element [j, k] of the right matrix and added into "
+        "{out}[i, k]. So it gets the sum over k of g[i, k] times this element."
     ),
-    ("linear", "bias"): lambda use: (
-        f"{use.gets}: it was added to each row of {use.out}, so its gradient is the sum over the rows."
+    ("mm", "y"): (
+        "{gets}: {into}[j, k] was multiplied by element [i, j] of the left matrix and added into "
+        "{out}[i, k]. So it gets the sum over i of this element times g[i, k]."
     ),
-    ("mm", "x"): lambda use: (
-        f"{use.gets}: {use.into}[i, j] was multiplied by element [j, k] of the right matrix and added into "
-        f"{use.out}[i, k]. So it gets the sum over k of g[i, k] times this element."
-    ),
-    ("mm", "y"): lambda use: (
-        f"{use.gets}: {use.into}[j, k] was multiplied by element [i, j] of the left matrix and added into "
-        f"{use.out}[i, k]. So it gets the sum over i of this element times g[i, k]."
-    ),
-    **{(f"{kind}max_pool", ""): of_window for kind in ("", "adaptive_", "fractional_")},
+    **{(f"{kind}max_pool", ""): OF_WINDOW for kind in ("", "adaptive_", "fractional_")},
     **{(f"{kind}avg_pool", ""): of_averages for kind in ("", "adaptive_")},
     ("sum", ""): summed_up,
     ("mean", ""): mean_of,
-    ("convolution", "x"): lambda use: (
-        f"A number of {use.into} was multiplied by a weight of the kernels for each place of {use.out} whose window "
+    ("convolution", "x"): (
+        "A number of {into} was multiplied by a weight of the kernels for each place of {out} whose window "
         "contains it: it gets the sum of g at these places times these weights, and 0 if no window contains it."
     ),
-    ("convolution", "weight"): lambda use: (
-        f"Each weight of {use.into} was used at every position: it gets the sum of g times the input number that it "
+    ("convolution", "weight"): (
+        "Each weight of {into} was used at every position: it gets the sum of g times the input number that it "
         "multiplied there."
     ),
-    ("convolution", "bias"): lambda use: (
-        f"{use.into} was added at every position of its channel: it gets the sum of g over them."
+    ("convolution", "bias"): "{into} was added at every position of its channel: it gets the sum of g over them.",
+    ("log_softmax", ""): (
+        "{out} is the logarithm of the probabilities: {into} gets g − softmax({into}) · (sum of g){along}."
     ),
-    ("log_softmax", ""): lambda use: (
-        f"{use.out} is the logarithm of the probabilities: {use.into} gets g − softmax({use.into}) · (sum of "
-        f"g){along(use)}."
-    ),
-    ("softmax", ""): lambda use: (
-        f"The numbers of {use.out} are probabilities with sum 1: {use.into} gets {use.out} · (g − (sum of g · "
-        f"{use.out})){along(use)}."
+    ("softmax", ""): (
+        "The numbers of {out} are probabilities with sum 1: {into} gets {out} · (g − (sum of g · {out})){along}."
     ),
     ("nll_loss", "x"): log_likelihood,
-    ("split_sizes", ""): put_back,
+    ("split_sizes", ""): PUT_BACK,
     ("embedding", ""): rows_of_table,
     **{(op, input): sentence for op, group in NORMALIZATIONS.items() for input, sentence in normalized(group).items()},
     ("frozen_batch_norm", "x"): frozen,
-    ("frozen_batch_norm", "weight"): normalized(channel)["weight"],
-    ("frozen_batch_norm", "bias"): normalized(channel)["bias"],
+    ("frozen_batch_norm", "weight"): NORM_WEIGHT,
+    ("frozen_batch_norm", "bias"): NORM_BIAS,
     ("attention", ""): attended,
     **{(op, ""): recurrent for op in RECURRENT_INPUTS},
-    **{(name, ""): moved for name in MOVES + MOVES_TOO},
-    **{(name, ""): picked for name in PICKS},
-    **{(name, ""): largest for name in CHOICES},
-    **{(name, ""): extremes for name in ("amax", "amin")},
-    **{(name, ""): middle for name in ("median_all", "nanmedian_all")},
+    **{(name, ""): MOVED for name in MOVES + MOVES_TOO},
+    **{(name, ""): PICKED for name in PICKS},
+    **{(name, ""): LARGEST for name in CHOICES},
+    **{(name, ""): EXTREMES for name in ("amax", "amin")},
+    **{(name, ""): MIDDLE for name in ("median_all", "nanmedian_all")},
     ("vector_norm", ""): norm_of,
     ("var_core", ""): variance_of,
-    ("prod", ""): lambda use: f"Each number of {use.into} gets g times the product of the others.",
-    ("gather", "x"): picked,
-    ("index_select", "x"): picked,
-    ("cummax", ""): picked,
-    ("cummin", ""): picked,
-    ("to", ""): lambda use: f"{use.out} holds the same numbers in another dtype: {use.into} gets g.",
-    ("constant_pad", ""): lambda use: f"Each number of {use.into} that is in {use.out} gets the gradient of its place.",
-    ("overwrite", "x"): lambda use: f"{use.into} was overwritten: it gets 0.",
-    ("overwrite", "y"): lambda use: f"{use.out} holds {use.into}: it gets g.",
+    ("prod", ""): "Each number of {into} gets g times the product of the others.",
+    ("gather", "x"): PICKED,
+    ("index_select", "x"): PICKED,
+    ("cummax", ""): PICKED,
+    ("cummin", ""): PICKED,
+    ("to", ""): "{out} holds the same numbers in another dtype: {into} gets g.",
+    ("constant_pad", ""): "Each number of {into} that is in {out} gets the gradient of its place.",
+    ("overwrite", "x"): "{into} was overwritten: it gets 0.",
+    ("overwrite", "y"): "{out} holds {into}: it gets g.",
     ("write_at", "x"): lambda use: into_a_part(use, 0),
     ("write_at", "y"): lambda use: into_a_part(use, 1),
-    **{(name, ""): repeated for name in ("expand", "repeat", "tile")},
+    **{(name, ""): REPEATED for name in ("expand", "repeat", "tile")},
 }
 
 
@@ -364,6 +329,8 @@ def backward_sentence(use: Use, incoming: Any = None) -> str | None:
     found = BACKWARD.get((op.name, slot)) or BACKWARD.get((op.name, ""))
     if op.name in NORMALIZATIONS and isinstance(incoming, dict) and set(incoming) - {0}:
         return None
+    if isinstance(found, str):
+        return found.format(out=use.out, into=use.into, gets=use.gets, along=along(use))
     return None if found is None else found(use)
 
 
