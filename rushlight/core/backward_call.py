@@ -12,7 +12,6 @@ from collections.abc import Callable, Sequence
 from math import inf
 from typing import Any
 
-import numpy as np
 from numpy import ndarray
 
 from rushlight.base.dtypes import HALVES, float32
@@ -250,11 +249,8 @@ def first_alone(rule: Callable, count: int) -> Callable:
     return lambda *args: (rule(*args), *others)
 
 
+# the globals of the function made from `backward`
 SCOPE = {
-    "ndarray": np.ndarray,
-    "HALVES": HALVES,
-    "faster": faster,
-    "saved_output": saved_output,
-    "saved_part": saved_part,
-    "rounded": rounded,
-}
+    "ndarray": ndarray, "HALVES": HALVES, "faster": faster, "rounded": rounded,
+    "saved_output": saved_output, "saved_part": saved_part,
+}  # fmt: skip

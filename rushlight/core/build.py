@@ -153,7 +153,7 @@ def attach(one: Op) -> None:
         method(one.method, *names)
         if one.options.get("inplace", True):
             if waiting is None:
-                method(inplace(one), *(f"{name}_" for name in names))
+                method(one.inplace, *(f"{name}_" for name in names))
             else:
                 waiting.append((one, names))
                 expect(Tensor, *({f"{name}_" for name in names} - FUNCTIONS_ONLY))
@@ -171,11 +171,11 @@ def in_place_forms() -> None:
         # the others are made of ops
         missing = [f"{name}_" for name in names if f"{name}_" not in vars(Tensor)]
         if missing:
-            method(inplace(one), *missing)
+            method(one.inplace, *missing)
 
 
 def inplace(one: Op) -> Callable:
-    """The op written back into its first argument: x.mul_(y)."""
+    """`Op.inplace`: the op written back into its first argument, x.mul_(y)."""
     at_once = written_at_once(one)
     name, out_of_place, answers = one.name + "_", one.method, one.result == BOOL
     real_valued = one.result == REAL

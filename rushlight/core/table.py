@@ -59,7 +59,7 @@ class Op:
     __slots__ = (
         "name", "forward", "rules", "family", "result", "doc", "options", "inputs", "settings", "defaults",
         "rule_arguments", "saves", "saves_out", "saved_outputs", "freed", "kernel", "node_class", "make_node", "save",
-        "call", "rule_call", "method", "elementwise", "takes", "refused", "rerouted",
+        "call", "rule_call", "method", "inplace", "elementwise", "takes", "refused", "rerouted",
     )  # fmt: skip
 
     def __init__(self, forward: Callable, family: Callable, result: str, doc: str, options: dict, rules: dict):
@@ -90,6 +90,7 @@ class Op:
         self.call: Callable  # what users call
         self.rule_call: Callable  # what rules call: parameters in the entry's order, numbers in every place
         self.method: Callable  # what Tensor has: the tensor first, also for polygamma(n, x)
+        self.inplace: Callable  # x.mul_(y)
         self.node_class: type[Node]
         self.make_node: Callable[[Op], type[Node]]
         self.save: Callable  # (arguments, edges, outputs) -> what a node keeps
@@ -101,17 +102,21 @@ class Op:
         self.rerouted = self.refused | (INTEGERS if result == FLOATING else frozenset())
 
     def __getattr__(self, name: str) -> Any:
-        """The class of the op's nodes, and the function of what they save. Made with the first node: at import, all of
-        them would cost 6 ms."""
-        if name not in ("node_class", "save"):
-            raise AttributeError(name)
+        """`node_class`, `save` and `inplace`, made when they are first read: at import, all of them would cost 7 ms."""
         if name == "node_class":
-            self.node_class = self.make_node(self)
-        else:
+            made: Any = self.make_node(self)
+        elif name == "save":
             from rushlight.core.call import save_function
 
-            self.save = save_function(self)
-        return getattr(self, name)
+            made = save_function(self)
+        elif name == "inplace":
+            from rushlight.core.build import inplace
+
+            made = inplace(self)
+        else:
+            raise AttributeError(name)
+        setattr(self, name, made)
+        return made
 
     @property
     def is_view(self) -> bool:
