@@ -14,7 +14,8 @@ NOT_NEGATIVE = ("lr_decay", "eps", "momentum", "weight_decay", "initial_accumula
 
 def check_settings(settings: dict[str, Any]) -> None:
     """ValueError for a setting out of its range. Only settings that mean the same in every optimizer are checked."""
-    check_lr(settings["lr"])
+    if "lr" in settings:
+        check_lr(settings["lr"])
     for name in NOT_NEGATIVE:
         if name in settings:
             check_not_negative(name, settings[name])

@@ -15,14 +15,15 @@ from rushlight.base.errors import NoArray, runtime_error, user_frame
 from rushlight.core.node import stamp
 from rushlight.core.tensor import Tensor, from_array, writes_of
 from rushlight.core.views import assign
-from rushlight.core.worlds import TENSORS, rebind
+from rushlight.core.worlds import TENSORS
 from rushlight.creation.factories import zeros_like
 from rushlight.loops.tiering import Loop
 from rushlight.ops.math.complex import view_as_complex, view_as_real
 from rushlight.optim import loops
 from rushlight.optim.checks import check_numbers, check_settings
 from rushlight.optim.optimizer import Group, Params, PerParameter, State, is_recorded, new_step, no_sparse
-from rushlight.optim.program import BLOCK_ELEMENTS, Program, buffers, names_of, program, run
+from rushlight.optim.program import BLOCK_ELEMENTS, Program, buffers, program, run
+from rushlight.optim.rule import check_results, check_rule, evaluate, names_of
 
 
 class Elementwise(PerParameter):
@@ -39,6 +40,7 @@ class Elementwise(PerParameter):
     _sparse = False  # whether the optimizer takes sparse gradients
 
     def __init__(self, params: Params, defaults: dict[str, Any]):
+        check_rule(self, defaults, type(self)._new_state is Elementwise._new_state)
         check_settings(defaults)
         super().__init__(params, defaults)
 
@@ -173,8 +175,8 @@ class Elementwise(PerParameter):
         given = [*as_real([p, g, *pieces[1:]]), *numbers]
         if group.get("differentiable"):  # backward reads the values that are overwritten below
             given = [v.clone() if isinstance(v, Tensor) else v for v in given]
-        results = rebind(rule, TENSORS)(*given)
-        results = results if isinstance(results, tuple) else (results,)
+        results = evaluate(rule, TENSORS, given)
+        check_results(rule, pieces, results, Tensor)
         for target, result in zip([*pieces, *(state[name] for name in counters[1:])], results):
             if target is not None:
                 assign(target, view_as_complex(result) if target.is_complex() else result)

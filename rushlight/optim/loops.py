@@ -31,7 +31,7 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
-from rushlight.base.errors import value_error
+from rushlight.base.errors import type_error, value_error
 from rushlight.core.table import TABLE
 from rushlight.loops.tiering import Loop
 from rushlight.optim.optimizer import State
@@ -95,6 +95,10 @@ class Arrays:
 
     def __init__(self, array: ndarray, state: State, pieces: tuple[str, ...], counters: list[str]):
         self.state_arrays = [getattr(value, "_array", None) for value in state.values()]
+        if not state.keys() >= set(counters):
+            lacking = next(name for name in counters if name not in state)
+            hint = f"return {lacking} from _new_state, or give the setting {lacking} a default"
+            raise type_error(f"the rule has the counter '{lacking}', and the state of a parameter lacks it", hint)
         self.counters = [state[name]._array for name in counters]
         given = self.given = [array, *[getattr(state.get(name), "_array", None) for name in pieces]]
         self.dtype, self.shape = array.dtype, array.shape

@@ -27,23 +27,27 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from functools import lru_cache, partial
+from numbers import Number
 from typing import Any
 
 import numpy as np
 from numpy import ndarray
 
-from rushlight.base.errors import type_error
+from rushlight.base.errors import describe, type_error
 from rushlight.base.text import define, folded, indented, tupled
-from rushlight.core.worlds import ARRAYS, rebind
+from rushlight.core.table import TABLE
+from rushlight.core.worlds import ARRAYS
+from rushlight.optim.rule import HINT, RuleError, check_results, evaluate, names_of
 
 # A world: ops of numbers as text. `pow` and the comparisons are for numbers only.
 FORMULAS = {
     "add": "{} + {}", "sub": "{} - {}", "mul": "{} * {}", "div": "{} / {}", "pow": "{} ** {}", "neg": "-{}",
-    "gt": "{} > {}", "lt": "{} < {}", "ge": "{} >= {}", "le": "{} <= {}", "abs": "abs({})", "clamp_min": "max({}, {})",
+    "gt": "{} > {}", "lt": "{} < {}", "ge": "{} >= {}", "le": "{} <= {}", "eq": "{} == {}", "ne": "{} != {}",
+    "abs": "abs({})", "clamp_min": "max({}, {})",
 }  # fmt: skip
 OPERATORS = {
     "add": "add", "sub": "sub", "mul": "mul", "truediv": "div", "pow": "pow", "neg": "neg", "gt": "gt", "lt": "lt",
-    "ge": "ge", "le": "le",
+    "ge": "ge", "le": "le", "eq": "eq", "ne": "ne",
 }  # fmt: skip
 
 
@@ -55,20 +59,56 @@ class Symbol:
     def __init__(self, text: str, tape: list | None = None, true: bool | None = None):
         self.text, self.tape, self.true = text, tape, true
 
+    @property
+    def shown(self) -> str:
+        return self.text or "a result"
+
     def __bool__(self) -> bool:
         if self.true is None:
-            raise type_error(f"an `if` in a rule may test only settings, not {self.text or 'a result'}")
+            hint = "select elements by where(g > 0, a, b), maximum(a, b) or clamp_min(g, 0)"
+            raise RuleError(f"an `if` may test only whether a setting is 0 or state is None, not {self.shown}", hint)
         return self.true
 
     def __getitem__(self, i: int) -> Symbol:
+        if self.tape is not None:
+            raise RuleError(f"{self.shown}[{i}]: a rule computes all elements alike, and has no index", HINT)
         return Symbol(f"{self.text}[{i}]")
 
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        hint = f"write {name}({self.text or 'x'})" if name in ARRAYS else HINT
+        raise RuleError(f"{self.shown}.{name}: a rule has no methods and attributes of tensors", hint)
 
-def apply(name: str, *operands: Any) -> Symbol:
-    """Note an op on arrays; write one on numbers as a formula."""
+    def __iter__(self) -> Any:
+        hint = HINT if self.tape is not None else f"write {self.text}[0], {self.text}[1]"
+        raise RuleError(f"{self.shown} cannot be unpacked in a rule", hint)
+
+    def __float__(self) -> float:
+        raise RuleError(f"{self.shown} is not a number yet: a rule is first run on symbols", "lr ** 0.5 is a root")
+
+
+def apply(name: str, *operands: Any, **named: Any) -> Symbol:
+    """Note an op on arrays; write an op on numbers as a formula."""
+    if named:
+        raise RuleError(f"{name}() takes its arguments by position in a rule", f"omit {next(iter(named))}=")
+    for value in operands:
+        if not isinstance(value, (Symbol, Number)):
+            hint = "test `if m is None`, or let _new_state return this state" if value is None else "make it a setting"
+            raise RuleError(f"an operand of {name} is {describe(value)}, not an array or a number", hint)
     tape = next((o.tape for o in operands if isinstance(o, Symbol) and o.tape is not None), None)
     if tape is None:
+        if name not in FORMULAS:
+            raise RuleError(
+                f"{name}({', '.join(map(written, operands))}): in a rule, numbers have only operators",
+                "write lr ** 0.5, or compute the setting in the constructor",
+            )
         return Symbol(f"({FORMULAS[name].format(*map(written, operands))})")
+    if name in TABLE and not TABLE[name].elementwise:
+        raise RuleError(
+            f"{name} is not elementwise, and a rule computes each element alone",
+            "subclass PerParameter instead, as rushlight/optim/muon.py does",
+        )
     result = Symbol("", tape)
     tape.append((name, operands, result))
     return result
@@ -117,12 +157,15 @@ def program(rule: Callable, present: tuple[bool, ...], true: tuple[bool, ...]) -
     tape: list = []
     given = [Symbol(name, tape) if there else None for name, there in zip(arrays, present)]
     world = {**ARRAYS, **{name: partial(apply, name) for name in ARRAYS if not name.startswith("_")}}
-    results = rebind(rule, world)(*given, *(Symbol(name, None, t) for name, t in zip(settings, true)))
-    results = results if isinstance(results, tuple) else (results,)
+    results = evaluate(rule, world, [*given, *(Symbol(name, None, t) for name, t in zip(settings, true))])
     targets = [given[0], *given[2:]]
+    check_results(rule, targets, results, Symbol)
     wanted = {target: value for target, value in zip(targets, results) if target is not None and value is not target}
-    if any(value in targets for value in wanted.values()):
-        raise type_error(f"rule {rule.__name__}: state that becomes the old value of other state, which is overwritten")
+    if any(value is target for value in wanted.values() for target in targets):
+        raise type_error(
+            f"rule {rule.__name__} returns an old value, which is overwritten, as the new value of other state",
+            "compute a new value: 1 * p instead of p",
+        )
     places, buffers = placed(tape, wanted)
     numbers: dict[str, str] = {}
     lines = [call_text(name, operands, result, places, numbers) for name, operands, result in tape]
@@ -144,14 +187,6 @@ def program(rule: Callable, present: tuple[bool, ...], true: tuple[bool, ...]) -
         wanted,
         numbers,
     )
-
-
-@lru_cache(maxsize=256)
-def names_of(rule: Callable) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The names of a rule's arrays (the parameters before the slash) and of its settings."""
-    code = rule.__code__
-    names = code.co_varnames[: code.co_argcount]
-    return names[: code.co_posonlyargcount], names[code.co_posonlyargcount :]
 
 
 def placed(tape: list, wanted: dict[Symbol, Symbol]) -> tuple[dict[Symbol, str], int]:

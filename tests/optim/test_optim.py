@@ -208,7 +208,7 @@ def test_rules_may_not_look_at_numbers():
     def bad(p, g, /, lr):
         return p - g if g > 0 else p
 
-    with pytest.raises(TypeError, match="only settings"):
+    with pytest.raises(TypeError, match="only whether a setting"):
         program(bad, (True, True), (True,))
 
 
