@@ -1,4 +1,4 @@
-"""An optimizer's rule: the names of its parameters, its evaluation, and the errors of its author."""
+"""An optimizer's rule: the names of the parameters, the evaluation, and the errors in the rule's text."""
 
 from __future__ import annotations
 

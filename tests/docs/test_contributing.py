@@ -85,3 +85,92 @@ def test_the_faster_way_of_the_page_gives_the_results_of_the_kernel(monkeypatch)
     transposed = x[:40_000].reshape(200, 200).T
     assert np.array_equal(faster(op, "", counted, transposed), kernel(transposed))
     assert sizes[4:] == [40_000]
+
+
+# -- docs/add-an-optimizer.md ----------------------------------------------------------------------
+
+OPTIMIZERS = (ROOT / "docs" / "add-an-optimizer.md").read_text()
+
+
+def lion():
+    """The class Lion of the page, made from a rule."""
+    scope = {}
+    exec(re.search(r"```python\n(.*?)\nw = ", OPTIMIZERS, re.DOTALL)[1], scope)
+    return scope["Lion"]
+
+
+def test_the_rule_of_the_page_computes_what_the_class_does_in_torch(torch, capsys):
+    """tests/docs/test_docs.py compares what both blocks print here."""
+    program = re.search(
+        r"## The same optimizer in torch.*?```python\n(.*?)```\n+```text\n(.*?)```", OPTIMIZERS, re.DOTALL
+    )
+    exec(program[1].replace("import rushlight as torch", "import torch"), {})
+    assert capsys.readouterr().out == program[2]
+    assert OPTIMIZERS.count(program[2]) == 2
+
+
+def trained(dtype=rushlight.float64, steps=3, compiled=False):
+    """A parameter after steps of Lion, and its optimizer."""
+    w = rushlight.tensor([1.0, -2.0, 0.5], dtype=dtype, requires_grad=True)
+    optimizer = lion()([w], lr=0.1, weight_decay=0.01)
+
+    def step():
+        optimizer.zero_grad()
+        (w * w.conj()).real.sum().backward()
+        optimizer.step()
+
+    step = rushlight.compile(step, backend="numpy") if compiled else step
+    for _ in range(steps):
+        step()
+    return w, optimizer
+
+
+def test_what_a_rule_adds():
+    w, optimizer = trained()
+    assert rushlight.equal(trained(compiled=True)[0], w)
+    assert rushlight.equal(trained(rushlight.complex128)[0].real, w)
+    saved = optimizer.state_dict()
+    assert list(saved["state"][0]) == ["exp_avg"]
+    other, resumed = trained(steps=0)
+    resumed.load_state_dict(saved)
+    assert rushlight.equal(resumed.state[other]["exp_avg"], optimizer.state[w]["exp_avg"])
+    with pytest.raises(ValueError, match="Invalid learning rate"):
+        lion()([w], lr=-1)
+
+
+def test_a_step_of_a_rule_can_be_differentiated():
+    w, lr = rushlight.ones(2, requires_grad=True), rushlight.tensor(0.1, requires_grad=True)
+    p = w.clone()
+    p.grad = rushlight.tensor([1.0, -1.0])
+    optimizer = lion()([w], lr=lr)
+    optimizer.param_groups[0] |= {"params": [p], "differentiable": True}
+    optimizer.step()
+    p.sum().backward()
+    assert w.grad.tolist() == [1, 1]
+    assert lr.grad.item() == 0
+
+
+def test_a_rule_with_sparse_gradients():
+    lion_of_rows = type("LionOfRows", (lion(),), {"_sparse": True})
+    table = nn.Embedding(3, 1, sparse=True, _weight=rushlight.ones(3, 1))
+    optimizer = lion_of_rows(table.parameters(), lr=0.5)
+    table(rushlight.tensor([1])).sum().backward()
+    optimizer.step()
+    assert table.weight.flatten().tolist() == [1, 0.5, 1]
+
+
+@pytest.mark.parametrize(
+    "row", re.findall(r"^\| (`.*`) \| (.*?) \| .* \|$", OPTIMIZERS.partition("## Errors")[2], re.MULTILINE)[1:]
+)
+def test_the_errors_of_the_page(row):
+    from rushlight.optim.elementwise import Elementwise
+
+    text, message = row
+    scope = {"torch": rushlight}
+    exec(f"def rule(p, g, /, lr):\n    return {text.strip('`')}", scope)
+    mine = type("Mine", (Elementwise,), {"_rule": staticmethod(scope["rule"])})
+    w = rushlight.ones(2, requires_grad=True)
+    optimizer = mine([w], {"lr": 0.1})
+    w.sum().backward()
+    with pytest.raises(TypeError, match=re.escape(message)):
+        optimizer.step()

@@ -125,7 +125,7 @@ def test_a_guide_prints_what_it_shows(page, tmp_path):
 
 
 @pytest.mark.origin("newcomers")
-@pytest.mark.parametrize("page", ["index", "viz", "transforms", "toolbox", "compile"])
+@pytest.mark.parametrize("page", ["index", "viz", "transforms", "toolbox", "compile", "add-an-optimizer"])
 def test_the_blocks_of_a_page_run_in_their_order(page, tmp_path, monkeypatch):
     """In one process, each with the names of those before it, as a reader does."""
     monkeypatch.chdir(tmp_path)
