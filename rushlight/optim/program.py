@@ -1,8 +1,8 @@
 """From an optimizer's rule to a program of NumPy calls that write where the results belong.
 
-A rule is a formula for the new parameter and its new state. On tensors, the rule is recorded or differentiated. Run once
-on symbols, it gives a list of calls. Each call writes its result into the memory of the parameter or its state, if the
-old value is not needed any more, else into one of a few buffers, which later calls reuse. Numbers are computed
+A rule is a formula for the new parameter and its new state. On tensors, the rule is recorded or differentiated. Run
+once on symbols, it gives a list of calls. Each call writes its result into the memory of the parameter or its state,
+if the old value is not needed any more, else into one of a few buffers, which later calls reuse. Numbers are computed
 separately, once for all parameters at the same step. The program is faster than the rule on arrays, which allocates
 memory for each result.
 
