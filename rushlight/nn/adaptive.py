@@ -25,13 +25,14 @@ class _ASMoutput(NamedTuple):
 
 
 class AdaptiveLogSoftmaxWithLoss(Module):
-    """log softmax over `n_classes`, ordered by frequency, which `cutoffs` part into a short list and clusters.
+    """log softmax over `n_classes` classes in the order of frequency. `cutoffs` divides them into frequent classes and
+    clusters.
 
-    The head gives log-probabilities of the frequent classes (below cutoffs[0]) and of each cluster. A cluster has a
-    projection to in_features / div_value^i features and a softmax of its own; the cluster's log-probability is added to
-    its result. input (N, in_features), target (N,), or (in_features,) and () -> (output (N,), loss): the
+    The head computes log-probabilities of the frequent classes (below cutoffs[0]) and of each cluster. A cluster has a
+    projection to in_features / div_value^i features and its own softmax; the log-probability of the cluster is added to
+    the result. input (N, in_features), target (N,), or (in_features,) and () -> (output (N,), loss): the
     log-probabilities of the targets, and minus their mean. ValueError unless the cutoffs increase from 1 to n_classes -
-    1; RuntimeError for sizes that do not fit and targets that are not class indices.
+    1; RuntimeError for sizes that do not match and for targets that are not class indices.
 
     E. Grave et al., Efficient softmax approximation for GPUs, https://arxiv.org/abs/1609.04309
 
@@ -124,7 +125,7 @@ def check_cutoffs(cutoffs: list, n_classes: int) -> None:
 
 
 def check_batch(input: Tensor, target: Tensor) -> None:
-    """RuntimeError, in torch's words, where input and target do not go together."""
+    """RuntimeError, in torch's words, for shapes of input and target that do not match."""
     x, t = input._array.shape, target._array.shape
     if len(t) == 1:
         if x[:1] != t:

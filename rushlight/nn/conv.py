@@ -93,7 +93,7 @@ class _ConvNd(Module):
 
 
 def check(in_channels: int, out_channels: int, groups: int, padding_mode: str) -> None:
-    """ValueError where channels, groups or mode cannot be."""
+    """ValueError for invalid channels, groups or mode."""
     if groups <= 0:
         raise value_error("groups must be a positive integer")
     if in_channels % groups:

@@ -16,7 +16,7 @@ T = TypeVar("T", bound="_Table")
 
 
 class _Table(Module):
-    """A table (num_embeddings, embedding_dim), normal at first, the padding row 0."""
+    """A table (num_embeddings, embedding_dim): initially normal numbers, with 0 in the padding row."""
 
     weight: Parameter
 

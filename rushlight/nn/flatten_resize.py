@@ -52,7 +52,8 @@ class Unflatten(Layer, shows="dim unflattened_size"):
 
 
 class Fold(Layer, function=F.fold):
-    """out[n, c, h, w] = sum of the elements that `Unfold` takes from there: (N, C kh kw, L) -> (N, C, *output_size).
+    """out[n, c, h, w] = sum of the elements that `Unfold` takes from [n, c, h, w]: (N, C kh kw, L) -> (N, C,
+    *output_size).
 
     >>> rushlight.nn.Fold(output_size=3, kernel_size=2)(rushlight.ones(1, 4, 4))  # how many windows meet at each place
     tensor([[[[1., 2., 1.],
@@ -92,7 +93,7 @@ class PixelUnshuffle(Layer, function=F.pixel_unshuffle):
 
 
 class ChannelShuffle(Layer, function=F.channel_shuffle):
-    """out[:, j groups + i] = x[:, i (C / groups) + j]: channels of (N, C, *) dealt out from `groups` heaps in turn.
+    """out[:, j groups + i] = x[:, i (C / groups) + j]: channels of (N, C, *), one from each of `groups` groups in turn.
 
     >>> rushlight.nn.ChannelShuffle(2)(rushlight.arange(6).reshape(1, 6, 1)).flatten()
     tensor([0, 3, 1, 4, 2, 5])

@@ -36,7 +36,7 @@ number = count().__next__  # the next key of a hook: unique and increasing
 EVERYWHERE: dict[int, tuple[str, Callable]] = {}
 WITH_KWARGS: set[int] = set()  # keys of the hooks that also take keyword arguments,
 ALWAYS_CALLED: set[int] = set()  # and of the hooks that run after an error, too
-# the hooks on what modules register; torch's names
+# hooks on registrations, under torch's names
 _global_parameter_registration_hooks: dict[int, Callable] = {}
 _global_buffer_registration_hooks: dict[int, Callable] = {}
 _global_module_registration_hooks: dict[int, Callable] = {}
@@ -205,8 +205,8 @@ class Hooked:
         return self._hang("_backward_hooks", hook, prepend)
 
     def register_backward_hook(self, hook: Callable) -> Handle:
-        """Call `hook(module, grad_input, grad_output)` with the gradients of the last node only, not those of the
-        module's inputs if the module has several ops. Prefer `register_full_backward_hook`.
+        """Call `hook(module, grad_input, grad_output)` with the gradients of the module's last node only. If the module
+        has several ops, these are not the gradients of its inputs. Prefer `register_full_backward_hook`.
         """
         check_one_sort(self._is_full_backward_hook is not True, "")
         self._is_full_backward_hook = False
@@ -214,8 +214,8 @@ class Hooked:
 
 
 def with_module_path(error: Exception, module: Any) -> None:
-    """Add the path of the failing module to the message of a rushlight error. Each module on the way out puts its name
-    in front, so the outermost module completes the path.
+    """Add the path of the failing module to the message of a rushlight error. Each enclosing module prepends its name,
+    so the outermost module completes the path.
     """
     explained = located(error)
     hide_frames(own=explained or isinstance(error, NoAttribute))
@@ -304,7 +304,8 @@ def watch_node(module: Hooked, hooks: list[Callable], args: tuple, result: Any) 
 
 
 def missed_by_old_hooks(args: Any, result: Any, node: Any) -> str | None:
-    """torch's words for what a hook on the result's node cannot see; None if it sees all gradients."""
+    """torch's description of the gradients that a hook on the result's node does not get; None if it gets all
+    gradients."""
     gone = "is deprecated and will be removed in future versions. This hook will be missing some"
     results = (result,) if isinstance(result, Tensor) else result
     if not (isinstance(results, tuple) and all([isinstance(r, Tensor) for r in results])):
@@ -325,7 +326,7 @@ def missed_by_old_hooks(args: Any, result: Any, node: Any) -> str | None:
 
 
 def run_forward_pre_hooks(module: Hooked, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
-    """The arguments after the hooks before forward."""
+    """The arguments as the forward pre-hooks return them."""
     for key, hook in hooks_of_kind(module, "_forward_pre_hooks"):
         if key in module._forward_pre_hooks_with_kwargs:
             answer = hook(module, args, kwargs)
@@ -349,13 +350,13 @@ def run_forward_hook(module: Hooked, key: int, hook: Callable, args: tuple, kwar
 
 
 class Passage:
-    """The boundary of one call, where backward hooks see the gradients pass."""
+    """One call of a module. Identity nodes around the call pass the gradients to the backward hooks."""
 
     def __init__(self, module: Hooked, first: list[Callable], last: list[Callable]):
         # before and after the module's backward
         self.module, self.first, self.last = module, first, last
         self.places: list[int] = []  # positions of the tensors among the arguments
-        self.inputs = 0  # how many arguments there are
+        self.inputs = 0  # number of arguments
         self.watched = False  # whether a gradient reaches the inputs
         self.grad_output: tuple | None = None  # set between the two calls below
 
@@ -416,7 +417,7 @@ class Passage:
     def inside(self, grads: tuple, like: list[Kind]) -> tuple:
         """Called with the gradients of the inputs."""
         grads = filled(grads, like)
-        # not through the outputs: forward returned a dict, or a second derivative
+        # the gradients did not pass the outputs: forward returned a dict, or this is a second derivative
         if self.grad_output is None:
             return grads
         known = dict(zip(self.places, grads))
@@ -443,7 +444,7 @@ def replaced(answer: Any, grads: tuple, kind: str, name: str) -> tuple:
 
 
 def filled(grads: Iterable[Tensor | None], like: list[Kind]) -> tuple:
-    """The gradients, with zeros for each None."""
+    """The gradients, with zeros in place of None."""
     return tuple(
         created(from_array(np.zeros(shape, dtype))) if g is None else g for g, (shape, dtype) in zip(grads, like)
     )

@@ -1,4 +1,4 @@
-"""Initial values for parameters, drawn from torch's random stream in torch's order: the same seed, the same numbers.
+"""Initial values for parameters, drawn from torch's random stream in torch's order, so a seed gives torch's numbers.
 
 Every function writes to its tensor, outside the graph, and returns it.
 """
@@ -33,7 +33,7 @@ __all__ = [
 
 
 def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
-    """gain = by how much weights must be larger for a signal to keep its variance through a nonlinearity.
+    """The factor by which weights must be larger for a signal to keep its variance through a nonlinearity.
 
     1 for a linear layer and sigmoid, 5 / 3 for tanh, sqrt 2 for relu, 3 / 4 for selu, sqrt(2 / (1 + slope^2)) for
     leaky_relu with slope `param` (default 0.01). ValueError for an unknown name or a slope that is not a number.
@@ -143,7 +143,7 @@ def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
 
 
 def fans(tensor: Tensor) -> tuple[int, int]:
-    """How many numbers go into, and come out of, each element of a weight (out, in, *kernel).
+    """(fan_in, fan_out) of a weight (out, in, *kernel): `in` and `out`, times the elements of the kernel.
 
     ValueError for fewer than 2 dimensions.
     """
@@ -158,7 +158,7 @@ _calculate_fan_in_and_fan_out = fans
 
 
 def fan(tensor: Tensor, mode: str) -> int:
-    """`fans` by name: 'fan_in' or 'fan_out'. ValueError for another."""
+    """`fans` by name: 'fan_in' or 'fan_out'. ValueError for another name."""
     mode = mode.lower()
     if mode not in ("fan_in", "fan_out"):
         raise value_error(f"Mode {mode} not supported, please use one of ['fan_in', 'fan_out']")
@@ -171,9 +171,9 @@ _calculate_correct_fan = fan
 def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Seed = None) -> Tensor:
     """tensor <- uniform in [-a, a), a = gain sqrt(6 / (fan_in + fan_out)).
 
-    The fans are the numbers that go into and come out of each element: in and out of a weight (out, in), times the
-    kernel's elements. ValueError for fewer than 2 dimensions. X. Glorot, Y. Bengio, *Understanding the difficulty of
-    training deep feedforward neural networks*, 2010.
+    fan_in is the number of inputs of an output: `in` of a weight (out, in), times the kernel's elements. fan_out is
+    `out` times the kernel's elements. ValueError for fewer than 2 dimensions. X. Glorot, Y. Bengio, *Understanding the
+    difficulty of training deep feedforward neural networks*, 2010.
 
     >>> w = rushlight.nn.init.xavier_uniform_(rushlight.empty(100, 50))
     >>> bool(w.abs().max() <= 0.2)  # sqrt(6 / 150)
@@ -260,7 +260,7 @@ def trunc_normal_(
 
 
 def redrawn(like: np.ndarray, mean: float, std: float, a: float, b: float, generator: Seed) -> np.ndarray:
-    """Normal numbers. All are drawn again, and taken where the last was outside [a, b], until all are inside."""
+    """Normal numbers in [a, b]. Until all are inside, all are drawn again, and numbers outside are replaced."""
     x = normal_(from_array(np.empty_like(like)), mean, std, generator)._array
     while (outside := (x < a) | (x > b)).any():
         x = np.where(outside, normal_(from_array(np.empty_like(like)), mean, std, generator)._array, x)
@@ -281,11 +281,12 @@ def rejected(like: np.ndarray, mean: float, std: float, a: float, b: float, gene
 
 
 def orthogonal_(tensor: Tensor, gain: float = 1, generator: Seed = None) -> Tensor:
-    """tensor <- gain Q, Q (rows, all else) with orthonormal rows or columns, from normal numbers by QR.
+    """tensor <- gain Q, Q (rows, product of the other sizes) with orthonormal rows or columns, from normal numbers by
+    QR.
 
-    The draws are torch's; QR is LAPACK's, so the last bits may differ. ValueError for fewer than 2 dimensions. A. Saxe,
-    J. McClelland, S. Ganguli, *Exact solutions to the nonlinear dynamics of learning in deep linear neural networks*,
-    2014.
+    The normal numbers are torch's. QR is LAPACK's, so the last bits may differ. ValueError for fewer than 2 dimensions.
+    A. Saxe, J. McClelland, S. Ganguli, *Exact solutions to the nonlinear dynamics of learning in deep linear neural
+    networks*, 2014.
 
     >>> Q = rushlight.nn.init.orthogonal_(rushlight.empty(3, 5))
     >>> rushlight.allclose(Q @ Q.mT, rushlight.eye(3), atol=1e-6)

@@ -1,4 +1,4 @@
-"""Layers that apply a function: their methods come from its signature. And new parameters."""
+"""Layers that apply a function: the signature gives their methods. Also new parameters."""
 
 from __future__ import annotations
 
@@ -23,14 +23,15 @@ from rushlight.nn.parameter import Parameter
 class Layer(Module):
     """The base of layers that apply a function. Settings are attributes: class ELU(Layer, function=F.elu).
 
-    The settings are the function's parameters after its tensors. Their names, order, defaults and types make
-    `__init__`, `forward` and `repr`, unless the class defines these methods itself. Words of the class statement:
+    The settings are the function's parameters after its tensors. `__init__`, `forward` and `repr` are made from their
+    names, order, defaults and types, unless the class defines these methods. Words of the class statement:
 
-    `settings`: the settings, in the order of the constructor's parameters; the function's parameters before them are
-    those of forward. `shows`: the settings in `repr`, default all; `inplace` only if it is true.
-    `unless`: {"stride": "kernel_size"}: a stride of None is replaced by kernel_size. Other words are defaults.
+    `settings`: the settings, in the order of the constructor's parameters; `forward` takes the function's parameters
+    before them. `shows`: the settings in `repr`, default all; `inplace` only if it is true. `unless`: {"stride":
+    "kernel_size"}: a stride of None is replaced by kernel_size. Other words are defaults.
 
-    A class inherits its base's constructor, unless it has other defaults or the base's constructor takes `**settings`.
+    A class inherits its base's constructor, unless the class has other defaults or the base's constructor takes
+    `**settings`.
     """
 
     _function: Callable
@@ -117,12 +118,12 @@ def methods(cls: Any, names: list[str], own: list[str], defaults: dict[str, Any]
 
 
 def written(cls: type, text: str, scope: dict[str, Any], *values: Any) -> Any:
-    """The methods in a text that defines `__methods__(__class__, *values)`, as if they stood in the class."""
+    """The methods that a text defines in `__methods__(__class__, *values)`, as methods of the class."""
     write = define(text, "__methods__", scope, f"methods of {cls.__name__}")
     made = write(cls, *values)
     for method in made:
         method.__module__, method.__qualname__ = cls.__module__, f"{cls.__qualname__}.{method.__name__}"
-        method.written_by = write  # its code keeps the text for inspect.getsource
+        method.written_by = write  # for inspect.getsource
     return made
 
 

@@ -28,8 +28,8 @@ class LazyModuleMixin:
     """A mixin for modules whose parameters get their shapes at the first call, or from a loaded state dict.
 
     A subclass defines `initialize_parameters(*args)`, which gets the arguments of the first call and materializes the
-    parameters; after that the module's class becomes `cls_to_become`. Before that parameters are
-    UninitializedParameters, which have no elements. Create optimizers and copy states only after the first call."""
+    parameters. Then the module's class becomes `cls_to_become`. Until then, parameters are UninitializedParameters,
+    which have no elements. Create optimizers and copy states only after the first call."""
 
     cls_to_become: type | None = None
     _parameters: dict[str, Any]
@@ -70,7 +70,7 @@ class _LazyLayer(LazyModuleMixin):
     first call sets it; the constructor takes the other settings."""
 
     _size_name: str
-    _settings_of: type | None = None  # the class whose constructor has the settings; default: the class to become
+    _settings_of: type | None = None  # class whose constructor has the settings; default: `becomes`
     weight: Any
     bias: Any
 
@@ -103,7 +103,7 @@ def __methods__(__class__):
 
 
 def without_size(cls: type, home: Any) -> Callable:
-    """The constructor of a lazy layer: its parameters are those of `home` after the first."""
+    """The constructor of a lazy layer. It takes the parameters of the constructor of `home`, without the first."""
     constructor = home.__init__
     (_, _, *names), defaults = parameters_of(constructor)
     alone = constructor.__kwdefaults__ or {}  # keyword only

@@ -175,8 +175,7 @@ class CrossEntropyLoss(_WeightedLoss, function=F.cross_entropy):
 
 @dataclass
 class LinearCrossEntropyOptions:
-    """loss(options) = loss(): how torch cuts the work of `linear_cross_entropy` into chunks; accepted, changes nothing
-    here.
+    """loss(options) = loss(): how torch divides `linear_cross_entropy` into chunks; no effect here.
 
     >>> rushlight.nn.LinearCrossEntropyOptions(batch_chunk_size=1024).batch_chunk_size
     1024
@@ -349,7 +348,7 @@ class TripletMarginWithDistanceLoss(_Loss):
 
 
 class CTCLoss(_Loss, function=F.ctc_loss, settings="blank reduction zero_infinity"):
-    """-log of the probability of a label sequence, whatever its places in time; see `nn.functional.ctc_loss`.
+    """-log of the probability of a label sequence without known positions in time; see `nn.functional.ctc_loss`.
 
     A. Graves et al., *Connectionist temporal classification*, 2006.
 

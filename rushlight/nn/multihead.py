@@ -15,7 +15,7 @@ from rushlight.nn.parameter import Parameter
 
 
 class NonDynamicallyQuantizableLinear(Linear):
-    """out = x w^T + b: Linear, under the name that torch gives the last projection of attention.
+    """out = x w^T + b: Linear, under torch's name of the last projection of attention.
 
     >>> type(rushlight.nn.MultiheadAttention(4, 2).out_proj).__name__
     'NonDynamicallyQuantizableLinear'
@@ -23,7 +23,7 @@ class NonDynamicallyQuantizableLinear(Linear):
 
 
 class MultiheadAttention(Module):
-    """softmax(q_h k_h^T / sqrt(D)) v_h for each head h, D = embed_dim / num_heads; all of them joined and projected.
+    """softmax(q_h k_h^T / sqrt(D)) v_h for each head h, D = embed_dim / num_heads; concatenated and projected.
 
     query (L, N, E), key (S, N, kdim), value (S, N, vdim), or (N, L, E) and so on if `batch_first`; without N for one
     sequence -> (output like query, weights (N, L, S) or None). Masks as in

@@ -20,7 +20,7 @@ from rushlight.ops.shape.views import cat
 
 
 class _Affine(Module):
-    """Weight and bias, ones and zeros at first; each may be missing."""
+    """Weight and bias, initially 1 and 0; each may be None."""
 
     weight: Parameter | None
     bias: Parameter | None
@@ -38,7 +38,7 @@ class _Affine(Module):
 
 
 class _NormBase(_Affine):
-    """Weight and bias (C,), and running statistics; each may be missing."""
+    """Weight and bias (C,), and running statistics; each may be None."""
 
     _version = 2
     running_mean: Any  # a Tensor, or None without running statistics
@@ -116,7 +116,7 @@ class _BatchNorm(_NormBase):
         by_batch = self.training or (mean is None and var is None)
         if self.training and not self.track_running_stats:
             mean = var = None
-        if count is not None:  # before the result: a checkpoint ends its second run there
+        if count is not None:  # before the result, at which the second run of a checkpoint ends
             count.add_(1)
         try:
             return F.batch_norm(input, mean, var, self.weight, self.bias, by_batch, factor or 0.0, self.eps)
@@ -185,10 +185,10 @@ class BatchNorm3d(_BatchNorm):
 
 
 class SyncBatchNorm(_BatchNorm):
-    """(x - mean) / sqrt(var + eps) * weight + bias, mean and var over the batches of all ranks of the process group; of
-    one process, `BatchNorm1d`'s.
+    """(x - mean) / sqrt(var + eps) * weight + bias, mean and var over the batches of all ranks of the process group;
+    for one process, as `BatchNorm1d`.
 
-    Input (N, C, ...); `convert_sync_batchnorm` puts it in place of a module's batch norms.
+    Input (N, C, ...); `convert_sync_batchnorm` replaces the batch norms of a module.
 
     >>> model = rushlight.nn.Sequential(rushlight.nn.BatchNorm1d(2))
     >>> type(rushlight.nn.SyncBatchNorm.convert_sync_batchnorm(model)[0]).__name__
@@ -234,7 +234,7 @@ class SyncBatchNorm(_BatchNorm):
         return out.to(input.dtype)
 
     def _follow(self, mean: Tensor, var: Tensor) -> None:
-        """Let the running statistics follow those of the batches."""
+        """Update the running statistics by the statistics of the batch."""
         if not self.training or self.running_mean is None or self.running_var is None:
             return
         factor = self.momentum
@@ -245,7 +245,7 @@ class SyncBatchNorm(_BatchNorm):
 
     @classmethod
     def convert_sync_batchnorm(cls, module: Module, process_group: Any = None) -> Module:
-        """The module with every BatchNorm in it made a SyncBatchNorm with the same parameters and statistics."""
+        """The module, with each BatchNorm replaced by a SyncBatchNorm that has the same parameters and statistics."""
         made = module
         if isinstance(module, _BatchNorm):
             made = cls(module.num_features, module.eps, module.momentum, False, False, process_group)
@@ -365,7 +365,7 @@ class LayerNorm(_Affine):
 class RMSNorm(Module):
     """x / sqrt(mean(x^2) + eps) * weight over the last dimensions, of `normalized_shape`.
 
-    Default eps: that of the dtype. B. Zhang, R. Sennrich, *Root mean square layer normalization*, 2019.
+    Default eps: the dtype's machine epsilon. B. Zhang, R. Sennrich, *Root mean square layer normalization*, 2019.
 
     >>> rushlight.nn.RMSNorm(2)(rushlight.tensor([3., 4.])).detach()  # over sqrt(12.5)
     tensor([0.8485, 1.1314])

@@ -1,4 +1,5 @@
-"""Padding as modules: one number, or (before, after) of the last dimension, then of the one before, ..."""
+"""Padding as modules. `padding`: one number, or (before, after) of the last dimension, then of the dimension before it,
+..."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ ARRAY: Any = Tensor.__dict__["_array"]  # the slot, which Uninitialized hides
 
 
 class _ParameterMeta(TensorMeta):
-    """The class of Parameter: tensors of users' classes that were made parameters count as instances."""
+    """The class of Parameter: parameters made from tensors of users' classes are instances, too."""
 
     def __instancecheck__(cls, thing: Any) -> bool:
         return super().__instancecheck__(thing) or (
@@ -37,7 +37,7 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
     """A tensor to be trained. An attribute of this class is among the module's `parameters()`.
 
     It shares the memory of `data`. By default it requires a gradient; RuntimeError if its dtype is neither
-    floating-point nor complex. For a user's subclass of Tensor and a sparse tensor the result has its class.
+    floating-point nor complex. A user's subclass of Tensor and a sparse tensor keep their class.
 
     >>> rushlight.nn.Parameter(rushlight.zeros(2))
     Parameter containing:

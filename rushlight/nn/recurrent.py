@@ -22,7 +22,7 @@ GATES = {"LSTM": 4, "GRU": 3, "RNN_TANH": 1, "RNN_RELU": 1}
 
 
 def features_hint(shape: tuple[int, ...], wanted: int) -> str:
-    """What to do about an input whose last dimension is not `wanted`, the number of features."""
+    """The hint for an input whose last dimension is not `wanted`, the number of features."""
     if wanted == 1:
         return "steps of one feature have a last dimension of size 1: x.unsqueeze(-1)"
     if wanted in shape[:-1]:

@@ -96,7 +96,7 @@ class Stateful:
             destination[prefix + EXTRA_STATE_KEY] = self.get_extra_state()
 
     def state_dict(self, *args: Any, destination: Any = None, prefix: str = "", keep_vars: bool = False) -> Any:
-        """Parameters and persistent buffers by name, those of submodules as 'submodule.name'.
+        """Parameters and persistent buffers by name. Names in submodules begin with 'submodule.'.
 
         Tensors share the module's memory and are detached, unless `keep_vars`.
 
@@ -183,7 +183,8 @@ class Stateful:
         self, state_dict: dict, prefix: str, local_metadata: dict, strict: bool, missing_keys: list[str],
         unexpected_keys: list[str], error_msgs: list[str],
     ) -> None:  # fmt: skip
-        """Take this module's own state from `state_dict`; override it for a state of another form."""
+        """Load this module's own state from `state_dict`; a subclass may override it to read a state of another
+        form."""
         for key, hook in tuple(self._load_state_dict_pre_hooks.items()):
             first = (self,) if key in self._hooks_with_module else ()
             hook(*first, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)
@@ -307,8 +308,8 @@ def copy(module: Any, name: str, old: Tensor, key: str, new: Tensor, errors: lis
 
 
 def common_prefix(found: IncompatibleKeys) -> str:
-    """What stands before each of the module's names in the state: "module." of nn.DataParallel, "_orig_mod." of
-    torch.compile; "" if the names differ in another way."""
+    """The common prefix of the module's names in the state: "module." of nn.DataParallel, "_orig_mod." of
+    torch.compile; "" without a common prefix."""
     first = next(iter(found.missing_keys), "")
     keys = found.unexpected_keys
     prefix = next((key[: -len(first)] for key in keys if first and key.endswith(f".{first}")), "")

@@ -20,14 +20,14 @@ C = TypeVar("C", bound="Convertible")
 
 
 class Convertible:
-    """The part of Module that converts parameters and buffers, including those of submodules."""
+    """The part of Module that converts the parameters and buffers of the module and its submodules."""
 
     _parameters: dict[str, Parameter | None]
     _buffers: dict[str, Tensor | None]
     children: Callable
 
     def _apply(self: C, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> C:
-        """Put `fn` of each parameter, gradient and buffer in its place; parameters remain the same objects."""
+        """Replace each parameter, gradient and buffer by the result of `fn`; parameters remain the same objects."""
         for module in self.children() if recurse else ():
             module._apply(fn)
         with no_grad():
@@ -87,16 +87,16 @@ class Convertible:
         return self._apply(lambda t: t.bfloat16() if t.is_floating_point() else t)
 
     def cpu(self: C) -> C:
-        """The module itself: it lives on the CPU."""
-        put(self, "cpu")  # not self.to: a class's own may call this
+        """The module itself, which is on the CPU."""
+        put(self, "cpu")  # not self.to: an override may call this method
         return self
 
     def cuda(self: C, device: Any = None) -> C:
-        """RuntimeError: there is only the CPU."""
+        """RuntimeError: the only device is the CPU."""
         return self._apply(lambda t: t.cuda(device))
 
     def to_empty(self: C, *, device: Any, recurse: bool = True) -> C:
-        """Give parameters and buffers fresh memory, whose contents are arbitrary."""
+        """Replace the memory of parameters and buffers by new memory with arbitrary contents."""
         return self._apply(lambda t: empty_like(t, device=device), recurse)
 
     def share_memory(self: C) -> C:
@@ -107,7 +107,7 @@ class Convertible:
 
 
 def put(module: Any, device: Any) -> None:
-    """Move the module's tensors to a device, unless they are there."""
+    """Move the module's tensors to a device, unless they are on it."""
     place = placed(device)
     tensors = [t for t in (*module.parameters(), *module.buffers()) if t.device.type != place.type]
     if tensors and place.type != "meta":

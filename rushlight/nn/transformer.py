@@ -106,9 +106,9 @@ class Transformer(Module):
 class TransformerEncoder(Module):
     """out = norm(layer_n(...layer_1(src))), `num_layers` copies of a layer: src (S, N, E) -> the same shape.
 
-    `mask` (S, S) and `src_key_padding_mask` (N, S) as in MultiheadAttention; `is_causal`: mask is the causal one (None:
-    find out). `enable_nested_tensor`, `mask_check`: as in torch, outputs at padding are 0 in evaluation without
-    gradients.
+    `mask` (S, S) and `src_key_padding_mask` (N, S) as in MultiheadAttention; `is_causal`: whether `mask` is the causal
+    mask (None: compare). `enable_nested_tensor`, `mask_check`: as in torch, outputs at padding are 0 in evaluation
+    without gradients.
 
     >>> layer = rushlight.nn.TransformerEncoderLayer(8, 2, 16, batch_first=True)
     >>> rushlight.nn.TransformerEncoder(layer, num_layers=2)(rushlight.ones(3, 5, 8)).shape
@@ -145,7 +145,7 @@ class TransformerEncoder(Module):
         return output if self.norm is None else self.norm(output)
 
     def _drops_padding(self, src: Tensor, mask: Mask, padding: Tensor) -> bool:
-        """Whether torch would compute without the padding, as nested tensors, and put 0 in its place."""
+        """Whether torch would compute with nested tensors, without the padding, and return 0 at the padding."""
         first = self.layers[0]
         if not self.use_nested_tensor or first.training or src.dim() != 3 or mask is not None:
             return False
@@ -191,7 +191,8 @@ class TransformerDecoder(Module):
 
 
 class _Layer(Module):
-    """Attentions and a small network, each added to its input, with a norm after or, if `norm_first`, before it."""
+    """Attentions and a small network. The output of each is added to its input; the norm comes after it, or before it
+    if `norm_first`."""
 
     _attentions: tuple[str, ...] = ("self_attn",)
 
@@ -224,7 +225,7 @@ class _Layer(Module):
         )
 
     def _plus(self, i: int, x: Tensor, block: Callable[[Tensor], Tensor]) -> Tensor:
-        """x plus the i-th block of x, normalized before or after."""
+        """x plus the i-th block of x, with the norm before or after."""
         norm, dropout = getattr(self, f"norm{i}"), getattr(self, f"dropout{i}")
         if self.norm_first:
             return x + dropout(block(norm(x)))
@@ -300,7 +301,7 @@ def activation_of(activation: Activation) -> Callable[[Tensor], Tensor]:
 
 
 def relu_or_gelu(activation: Any) -> int:
-    """torch's number of an activation: 1 for relu, 2 for gelu, 0 for others."""
+    """torch's code of an activation: 1 for relu, 2 for gelu, 0 for others."""
     kinds = (F.relu, ReLU), (F.gelu, GELU)
     return next((n for n, (f, m) in enumerate(kinds, 1) if activation is f or isinstance(activation, m)), 0)
 
@@ -320,7 +321,7 @@ def length(x: Tensor, batch_first: bool) -> int:
 
 
 def looks_causal(mask: Mask, said: bool | None, n: int) -> bool:
-    """The caller's `is_causal`, or whether the mask is the causal one."""
+    """The argument `is_causal`; if it is None, whether the mask is the causal mask."""
     if said is not None or mask is None:
         return said is True
     if mask._array.shape != (n, n):

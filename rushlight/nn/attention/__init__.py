@@ -28,10 +28,10 @@ class SDPBackend(IntEnum):
 
 @contextmanager
 def sdpa_kernel(backends: list[SDPBackend] | SDPBackend, set_priority: bool = False) -> Iterator[dict]:
-    """Accepted, and changes nothing: `scaled_dot_product_attention` has one kernel, with the results of all of torch's
-    kernels.
+    """A context without effect: `scaled_dot_product_attention` has one kernel, which returns the results of all of
+    torch's kernels.
 
-    AssertionError for anything but a backend or a list of them.
+    AssertionError unless `backends` is a backend or a list of backends.
 
     >>> with rushlight.nn.attention.sdpa_kernel(rushlight.nn.attention.SDPBackend.MATH):
     ...     x = rushlight.ones(1, 2, 3)

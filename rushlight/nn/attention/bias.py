@@ -1,4 +1,4 @@
-"""torch.nn.attention.bias: masks of causal attention, to be given as `attn_mask`."""
+"""torch.nn.attention.bias: masks of causal attention for the argument `attn_mask`."""
 
 from __future__ import annotations
 

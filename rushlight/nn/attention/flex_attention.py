@@ -1,4 +1,4 @@
-"""Attention whose scores a function changes, and another one leaves out: torch.nn.attention.flex_attention."""
+"""Attention with a function that changes scores and a function that masks scores: torch.nn.attention.flex_attention."""
 
 from __future__ import annotations
 
@@ -19,8 +19,7 @@ Mod = Callable[..., Tensor]
 
 
 def indices(*sizes: int | None) -> list[Any]:
-    """The index along each of some dimensions, as tensors that broadcast against each other: (n, 1, 1), (n, 1),
-    (n,)."""
+    """The index along each dimension, as tensors that broadcast against each other: (n, 1, 1), (n, 1), (n,)."""
     left = len(sizes)
     return [arange(n or 1).reshape(-1, *[1] * (left - 1 - i)) for i, n in enumerate(sizes)]
 
@@ -78,11 +77,11 @@ class BlockMask:
 
     @property
     def seq_lengths(self) -> tuple[int, int]:
-        """How many queries and keys."""
+        """(number of queries, number of keys)."""
         return self.shape[2], self.shape[3]
 
     def numel(self) -> int:
-        """How many scores the mask is for."""
+        """The number of scores."""
         return math.prod(self.shape)
 
     def mask(self) -> Any:
@@ -90,13 +89,13 @@ class BlockMask:
         return create_mask(self.mask_mod, *self.shape)
 
     def to_dense(self) -> Any:
-        """(B, H, blocks of queries, blocks of keys) int32: 1 where the mask leaves anything of a block."""
+        """(B, H, blocks of queries, blocks of keys) int32: 1 for a block with an allowed pair."""
         (q, kv), (rows, columns) = self.seq_lengths, self.BLOCK_SIZE
         whole = pad(self.mask().int(), (0, -kv % columns, 0, -q % rows))
         return whole.unflatten(-1, (-1, columns)).unflatten(-3, (-1, rows)).amax((-1, -3))
 
     def sparsity(self) -> float:
-        """The percentage of scores in blocks that are left out; parts of blocks count as blocks."""
+        """The percentage of scores in blocks without an allowed pair; a partial block counts as a block."""
         return 100 * (1 - self.to_dense().sum().item() * math.prod(self.BLOCK_SIZE) / self.numel())
 
     def to(self, device: Any) -> BlockMask:
@@ -153,7 +152,7 @@ def and_masks(*mask_mods: Mod) -> Mod:
 
 
 def or_masks(*mask_mods: Mod) -> Mod:
-    """mask_1 | mask_2 | ...: pairs that some mask allows.
+    """mask_1 | mask_2 | ...: pairs that at least one mask allows.
 
     >>> from rushlight.nn.attention import flex_attention as flex
     >>> either = flex.or_masks(lambda b, h, q, kv: q == kv, lambda b, h, q, kv: kv == 0)

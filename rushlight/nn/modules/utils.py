@@ -22,13 +22,13 @@ _single, _pair, _triple, _quadruple = (
 
 
 def _reverse_repeat_tuple(t: tuple, n: int) -> tuple:
-    """The elements from the last to the first, each n times: settings of a convolution as F.pad takes them."""
+    """The elements from the last to the first, each n times: settings of a convolution in the form of F.pad."""
     return tuple(x for x in reversed(t) for _ in range(n))
 
 
 def consume_prefix_in_state_dict_if_present(state_dict: dict[str, Any], prefix: str) -> None:
-    """Take a prefix such as "module." from the names that have it, in place, also in the `_metadata` of versions: a
-    model's values that were saved inside another module.
+    """Remove a prefix such as "module." from the names in a state dict and in its `_metadata`, in place. A model that
+    was saved inside another module has such a prefix.
 
     >>> values = {"module.weight": 1, "bias": 2}
     >>> consume_prefix_in_state_dict_if_present(values, "module.")

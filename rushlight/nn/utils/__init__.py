@@ -22,7 +22,7 @@ __all__ = [
     "vector_to_parameters", "weight_norm",
 ]  # fmt: skip
 
-# Seldom used: loaded when first asked for.
+# Seldom used: loaded on first use.
 _MODULES = (
     "_per_sample_grad", "fusion", "init", "memory_format", "parametrizations", "parametrize", "prune", "stateless",
 )  # fmt: skip

@@ -12,7 +12,7 @@ MISSING: Any = object()
 
 
 def swap_tensor(module: Module, name: str, tensor: Any, allow_missing: bool = False) -> Any:
-    """Put `tensor` in the place of a parameter, buffer or attribute of the module. Returns what was there.
+    """Replace a parameter, buffer or attribute of the module by `tensor`. Returns the old value.
 
     TypeError for another type, KeyError for a dotted or empty name, AttributeError for an unknown name unless
     `allow_missing`.

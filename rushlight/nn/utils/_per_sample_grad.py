@@ -20,7 +20,7 @@ def call_for_per_sample_grads(
 ) -> Callable:
     """f(*args) = module(*args); backward sets `grad_sample[i]` = d(loss of sample i)/d(parameter).
 
-    The parameters get no `grad`. `loss_reduction`: how the loss is computed of the samples' losses, "sum" or "mean".
+    The parameters get no `grad`. `loss_reduction`: how the loss is computed from the samples' losses, "sum" or "mean".
     `batch_first`: the samples lie along dimension 0 of all tensors, else along 1. RuntimeError for layers that mix
     samples, for tensors with different numbers of samples, and for parameters that have a `grad_sample` already.
 
@@ -56,7 +56,7 @@ def call_for_per_sample_grads(
 
 
 def expanded(parameter: Tensor, n: int, reduction: str) -> Tensor:
-    """n copies of a parameter along a first dimension, without their memory; their gradient becomes its
+    """A parameter expanded by a first dimension of size n, without a copy. The gradient of the result becomes its
     `grad_sample`."""
     copies = parameter.detach().expand(n, *parameter.shape).requires_grad_()
 
@@ -71,7 +71,7 @@ def expanded(parameter: Tensor, n: int, reduction: str) -> Tensor:
 
 
 def samples(args: tuple, kwargs: dict, dim: int) -> int:
-    """The number of samples. RuntimeError if tensors differ in it, or without a tensor."""
+    """The number of samples. RuntimeError if it differs between tensors, or if there is no tensor."""
     sizes = {a.shape[dim] for a in (*args, *kwargs.values()) if isinstance(a, Tensor)}
     if len(sizes) > 1:
         raise runtime_error(

@@ -39,7 +39,7 @@ def get_total_norm(
     given = [tensors] if isinstance(tensors, Tensor) else list(tensors)
     if not given:
         return tensor(0.0)
-    # the method: of a tensor that is divided over ranks (DTensor) it is the norm of the whole
+    # the method: for a tensor that is divided over ranks (DTensor), it returns the norm of the whole
     total = norm(stack([t.norm(norm_type) for t in given]), norm_type)
     if error_if_nonfinite and not bool(e.isfinite(total)):
         raise runtime_error(
@@ -64,7 +64,7 @@ def clip_grads_with_norm_(
     """
     factor = e.clamp_max(max_norm / e.add(total_norm, 1e-6), 1.0)
     if mode().watch is None and factor._array.__class__ is ndarray and (factor._array == 1).all():
-        return  # x 1 = x: a pass over all gradients less. Programs are recorded with it
+        return  # a factor of 1 changes nothing: skip a pass over all gradients. A recorded program has the pass
     for g in gradients(parameters):
         g.mul_(factor if factor.dtype is g.dtype else factor.to(g.dtype))
 
@@ -98,7 +98,7 @@ def clip_grad_norm_(
 
 
 def clip_grad_norm(*args: Any, **kwargs: Any) -> Tensor:
-    """total norm of the gradients = `clip_grad_norm_`(...), by its old name.
+    """The old name of `clip_grad_norm_`.
 
     >>> w = rushlight.nn.Parameter(rushlight.zeros(2))
     >>> rushlight.nn.utils.clip_grad_norm([w], 1.0)

@@ -1,4 +1,4 @@
-"""A batch norm in evaluation is a linear map: the layer before it can do its work."""
+"""A batch norm in evaluation is a linear map, which can be merged into the layer before it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from rushlight.ops.shape.views import reshape
 def fuse_conv_bn_eval(conv: Any, bn: Any, transpose: bool = False) -> Any:
     """A convolution that computes bn(conv(x)), both in evaluation: a copy of `conv` with other weights.
 
-    `transpose`: of a transposed convolution. AssertionError in training mode.
+    `transpose`: `conv` is a transposed convolution. AssertionError in training mode.
 
     >>> conv, bn = rushlight.nn.Conv2d(1, 2, 3).eval(), rushlight.nn.BatchNorm2d(2).eval()
     >>> fused = rushlight.nn.utils.fuse_conv_bn_eval(conv, bn)
@@ -31,7 +31,7 @@ def fuse_conv_bn_eval(conv: Any, bn: Any, transpose: bool = False) -> Any:
 def fuse_linear_bn_eval(linear: Any, bn: Any) -> Any:
     """y = bn(linear(x)), as one Linear, both in evaluation.
 
-    AssertionError in training mode, or if the norm's features are neither the Linear's nor one.
+    AssertionError in training mode, or if the norm has another number of features than the Linear, and more than one.
 
     >>> linear, bn, x = rushlight.nn.Linear(2, 3).eval(), rushlight.nn.BatchNorm1d(3).eval(), rushlight.ones(4, 2)
     >>> rushlight.allclose(rushlight.nn.utils.fuse_linear_bn_eval(linear, bn)(x), bn(linear(x)))

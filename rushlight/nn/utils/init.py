@@ -11,7 +11,7 @@ from rushlight.random import default_generator
 
 
 def skip_init(module_cls: type, *args: Any, **kwargs: Any) -> Any:
-    """`module_cls(*args, **kwargs)`, of whose parameters only shape and dtype count; the generator stays as it was.
+    """`module_cls(*args, **kwargs)` with arbitrary values of the parameters; the random generator is not used.
 
     RuntimeError unless the class is a module whose constructor takes `device`.
 

@@ -1,4 +1,4 @@
-"""Parametrizations that weights often get: of unit length, of unit spectral norm, orthogonal."""
+"""Common parametrizations of weights: weight norm, spectral norm, orthogonal matrices."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class _WeightNorm(Module):
         return with_norm(weight_v, weight_g, self.dim)
 
     def right_inverse(self, weight: Tensor) -> tuple[Tensor, Tensor]:
-        """The length, and the weight itself as direction."""
+        """(length, weight): the weight itself is the direction."""
         return norm_except_dim(weight, 2, self.dim), weight
 
 
@@ -55,7 +55,7 @@ def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Mo
 
 
 class OldKeys:
-    """The hook that takes states with `weight_g` and `weight_v` too."""
+    """The hook that also loads states with `weight_g` and `weight_v`."""
 
     def __init__(self, name: str):
         self.name = name
@@ -93,7 +93,7 @@ class _SpectralNorm(Module):
                 self._step(matrix, 15)
 
     def _step(self, matrix: Tensor, times: int) -> None:
-        """Bring the singular vectors nearer, in place."""
+        """One power iteration of the singular vectors, in place."""
         for _ in range(times):
             self._u.copy_(unit(matmul(matrix, self._v), self.eps))
             self._v.copy_(unit(matmul(matrix.mH, self._u), self.eps))
@@ -185,7 +185,7 @@ class _Orthogonal(Module):
                 "use_trivialization=False."
             )
         packed, tau = np.linalg.qr(q._array, "raw")
-        a = np.swapaxes(packed, -1, -2).copy()  # reflections below the diagonal; its signs are kept
+        a = np.swapaxes(packed, -1, -2).copy()  # reflections below the diagonal, signs on the diagonal
         i = np.arange(tau.shape[-1])
         a[..., i, i] = np.where(tau == 0, -1, 1) * np.sign(a[..., i, i])
         return from_array(np.swapaxes(a, -1, -2) if transposed else a)
@@ -210,7 +210,8 @@ def rotation(x: Tensor, by: str) -> Tensor:
 
 
 def reflections(x: Tensor) -> Tensor:
-    """The product of the Householder reflections below the diagonal of x, its columns with the diagonal's signs."""
+    """The product of the Householder reflections below the diagonal of x. Each column has the sign of its diagonal
+    element."""
     a = tril(x, -1)
     tau = 2.0 / e.add(r.sum(e.mul(a, a), (-2,)), 1)
     signs = from_array(np.diagonal(x._array, axis1=-2, axis2=-1).astype(np.int32).astype(x._array.dtype)[..., None, :])
@@ -239,8 +240,8 @@ def orthogonal(
 
     `orthogonal_map`: 'matrix_exp' (default for square matrices), 'cayley', or 'householder' (default for others): the
     map from unconstrained to orthogonal matrices. `use_trivialization`: multiply by a fixed orthogonal matrix, so that
-    the first value is the orthogonalized weight, and other values can be assigned. ValueError for a vector, another
-    map, or an unknown name. M. Lezcano, Trivializations for Gradient-Based Optimization on Manifolds,
+    the initial value is the orthogonalized weight, and any orthogonal value can be assigned. ValueError for a vector,
+    another map, or an unknown name. M. Lezcano, Trivializations for Gradient-Based Optimization on Manifolds,
     https://arxiv.org/abs/1909.09501
 
     >>> m = rushlight.nn.utils.parametrizations.orthogonal(rushlight.nn.Linear(4, 2))

@@ -243,7 +243,7 @@ def reclass(module: Module) -> None:
 def register_parametrization(
     module: Module, tensor_name: str, parametrization: Module, *, unsafe: bool = False
 ) -> Module:
-    """Compute a parameter or buffer by a module from now on; a tensor that has parametrizations gets one more.
+    """Compute a parameter or buffer by a module on each read. A tensor may have several parametrizations.
 
     The tensor itself becomes `module.parametrizations[tensor_name].original`, which is trained and saved; `original`
     becomes `parametrization.right_inverse(tensor)` if that method exists. Returns the module. ValueError if shape or
@@ -305,9 +305,9 @@ def is_parametrized(module: Module, tensor_name: str | None = None) -> bool:
 
 
 def remove_parametrizations(module: Module, tensor_name: str, leave_parametrized: bool = True) -> Module:
-    """weight = its computed value, or the original, an ordinary tensor again. Returns the module.
+    """Replace the parametrization by an ordinary tensor: the computed value, or the original. Returns the module.
 
-    ValueError if it is not parametrized, and for the original's value (`leave_parametrized=False`) where there are
+    ValueError if the tensor is not parametrized, and for `leave_parametrized=False` (keep the original) if there are
     several originals.
 
     >>> m = rushlight.nn.utils.parametrizations.weight_norm(rushlight.nn.Linear(2, 3))

@@ -46,7 +46,7 @@ class BasePruningMethod:
         setattr(module, self._tensor_name, self.apply_mask(module))
 
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
-        """The mask (1: stays) for a tensor that has `default_mask` already."""
+        """The mask (1: keep) for a tensor with the previous mask `default_mask`."""
         raise not_implemented_error("a pruning method defines compute_mask(t, default_mask)")
 
     def apply_mask(self, module: Module) -> Tensor:
@@ -76,7 +76,7 @@ class BasePruningMethod:
             chain._tensor_name = name
             for one in (*(hook if isinstance(hook, PruningContainer) else (hook,)), method):
                 chain.add_pruning_method(one)
-        mask = chain.compute_mask(scores, old)  # may refuse: nothing is changed before
+        mask = chain.compute_mask(scores, old)  # may raise, so nothing is changed before it
         if before is not None:
             del module._forward_pre_hooks[key]
         else:
@@ -114,7 +114,8 @@ def hook_of(module: Module, name: str) -> tuple[int, BasePruningMethod] | None:
 
 
 class PruningContainer(BasePruningMethod):
-    """mask = mask_1 * mask_2 * ...: several methods in order, each on the elements that the last one left.
+    """mask = mask_1 * mask_2 * ...: several methods in order. Each removes some of the elements that the methods before
+    it kept.
 
     >>> prune = rushlight.nn.utils.prune
     >>> m = prune.l1_unstructured(rushlight.nn.Linear(4, 1), "weight", amount=2)
@@ -131,7 +132,8 @@ class PruningContainer(BasePruningMethod):
             self.add_pruning_method(method)
 
     def add_pruning_method(self, method: BasePruningMethod) -> None:
-        """Add one for the same parameter. TypeError for another type, ValueError for a method of another parameter."""
+        """Add a method for the same parameter. TypeError for another type, ValueError for a method of another
+        parameter."""
         if not isinstance(method, BasePruningMethod):
             raise type_error(f"{type(method)} is not a BasePruningMethod subclass")
         if method._tensor_name != self._tensor_name:
@@ -180,56 +182,66 @@ class Identity(BasePruningMethod):
         return default_mask
 
 
-class RandomUnstructured(BasePruningMethod):
+class ByAmount(BasePruningMethod):
+    """A method that removes `amount` elements or slices: their number, or a fraction of them."""
+
+    def __init__(self, amount: float):
+        check_amount(amount)
+        self.amount = amount
+
+
+class RandomUnstructured(ByAmount):
     """mask = 0 at `amount` elements chosen at random: a number of them, or a fraction.
 
     >>> rushlight.nn.utils.prune.RandomUnstructured(amount=2).prune(rushlight.ones(5)).sum()
     tensor(3.)
     """
 
-    def __init__(self, amount: float):
-        check_amount(amount)
-        self.amount = amount
-
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
         return without(default_mask, rand_like(t), count(self.amount, t.numel()), largest=True)
 
 
-class L1Unstructured(BasePruningMethod):
+class L1Unstructured(ByAmount):
     """mask = 0 at the `amount` elements of least |t|: a number of them, or a fraction.
 
     >>> rushlight.nn.utils.prune.L1Unstructured(amount=2).prune(rushlight.tensor([3., 1., 2., -4.]))
     tensor([ 3.,  0.,  0., -4.])
     """
 
-    def __init__(self, amount: float):
-        check_amount(amount)
-        self.amount = amount
-
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
         return without(default_mask, e.abs(t), count(self.amount, t.numel()))
 
 
-class RandomStructured(BasePruningMethod):
+class Structured(ByAmount):
+    """A method that removes slices along `dim`: those with the least scores."""
+
+    PRUNING_TYPE = "structured"
+
+    def __init__(self, amount: float, dim: int = -1):
+        super().__init__(amount)
+        self.dim = dim
+
+    def _scores(self, t: Tensor) -> Tensor:
+        """A number for each slice."""
+        raise NotImplementedError
+
+    def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
+        n = slices_of(t, self.dim)
+        return without_slices(default_mask, self._scores(t), count(self.amount, n), self.dim)
+
+
+class RandomStructured(Structured):
     """mask = 0 in `amount` slices along `dim`, chosen at random: a number of them, or a fraction.
 
     >>> rushlight.nn.utils.prune.RandomStructured(amount=1, dim=0).prune(rushlight.ones(3, 2)).sum()
     tensor(4.)
     """
 
-    PRUNING_TYPE = "structured"
-
-    def __init__(self, amount: float, dim: int = -1):
-        check_amount(amount)
-        self.amount, self.dim = amount, dim
-
-    def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
-        n = slices_of(t, self.dim)
-        drawn = rand_like(from_array(np.empty(n, np.float32)))
-        return without_slices(default_mask, drawn, count(self.amount, n), self.dim)
+    def _scores(self, t: Tensor) -> Tensor:
+        return rand_like(from_array(np.empty(t._array.shape[self.dim], np.float32)))
 
 
-class LnStructured(BasePruningMethod):
+class LnStructured(Structured):
     """mask = 0 in the `amount` slices along `dim` of the least n-norm: a number of them, or a fraction.
 
     >>> rushlight.nn.utils.prune.LnStructured(amount=1, n=2, dim=0).prune(rushlight.tensor([[3., 4.], [1., 2.]]))
@@ -237,17 +249,13 @@ class LnStructured(BasePruningMethod):
             [0., 0.]])
     """
 
-    PRUNING_TYPE = "structured"
-
     def __init__(self, amount: float, n: Any, dim: int = -1):
-        check_amount(amount)
-        self.amount, self.n, self.dim = amount, n, dim
+        super().__init__(amount, dim)
+        self.n = n
 
-    def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
-        n = slices_of(t, self.dim)
+    def _scores(self, t: Tensor) -> Tensor:
         others = tuple(d for d in range(t._array.ndim) if d != self.dim % t._array.ndim)
-        lengths = norm(t.detach(), self.n, others)
-        return without_slices(default_mask, lengths, count(self.amount, n), self.dim)
+        return norm(t.detach(), self.n, others)
 
 
 class CustomFromMask(BasePruningMethod):
@@ -280,7 +288,7 @@ def check_amount(amount: Any) -> None:
 
 
 def count(amount: float, size: int) -> int:
-    """How many of `size` things. ValueError for more than there are."""
+    """The number of elements or slices to remove out of `size`. ValueError for more than `size`."""
     if isinstance(amount, int):
         if amount > size:
             raise value_error(f"amount={amount} should be smaller than the number of parameters to prune={size}")
@@ -289,7 +297,7 @@ def count(amount: float, size: int) -> int:
 
 
 def slices_of(t: Tensor, dim: int) -> int:
-    """How many slices there are along `dim`. ValueError for a vector, IndexError for an invalid dimension."""
+    """The number of slices along `dim`. ValueError for a vector, IndexError for an invalid dimension."""
     if t._array.ndim < 2:
         raise value_error(
             f"Structured pruning can only be applied to multidimensional tensors. Found tensor of shape {t.shape} "
@@ -318,12 +326,11 @@ def without_slices(mask: Tensor, scores: Tensor, n: int, dim: int) -> Tensor:
     return made
 
 
-# -- public functions
-# -------------------------------------------------------------------------------
+# -- public functions ------------------------------------------------------------------------------
 
 
 def identity(module: Module, name: str) -> Module:
-    """weight = weight_orig * 1: gives a parameter a mask of ones. Returns the module.
+    """weight = weight_orig * 1: a mask of ones. Returns the module.
 
     >>> m = rushlight.nn.utils.prune.identity(rushlight.nn.Linear(2, 1), "weight")
     >>> m.weight_mask
@@ -403,8 +410,8 @@ def global_unstructured(
 ) -> None:
     """weight_i = weight_i_orig * mask_i: elements of several parameters are removed as if they were one tensor.
 
-    `parameters`: (module, name) pairs. `importance_scores`: {(module, name): tensor} for some of them. TypeError for
-    other arguments, or a structured method.
+    `parameters`: (module, name) pairs. `importance_scores`: {(module, name): tensor}, for any of the parameters.
+    TypeError for other arguments, or a structured method.
 
     >>> prune, a, b = rushlight.nn.utils.prune, rushlight.nn.Linear(2, 1), rushlight.nn.Linear(2, 1)
     >>> a.weight.data, b.weight.data = rushlight.tensor([[1., 4.]]), rushlight.tensor([[2., 3.]])
@@ -437,9 +444,9 @@ def global_unstructured(
 
 
 def remove(module: Module, name: str) -> Module:
-    """weight = weight_orig * weight_mask, an ordinary parameter again, whose zeros stay. Returns the module.
+    """weight = weight_orig * weight_mask as an ordinary parameter, without the mask. Returns the module.
 
-    ValueError if it is not pruned.
+    ValueError for a parameter that is not pruned.
 
     >>> prune, m = rushlight.nn.utils.prune, rushlight.nn.Linear(4, 1)
     >>> m = prune.remove(prune.l1_unstructured(m, "weight", amount=2), "weight")

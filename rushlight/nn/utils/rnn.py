@@ -1,8 +1,7 @@
 """Sequences of different lengths: padded to one length, or packed without padding.
 
 Packed data hold step 0 of all sequences, then step 1 of the sequences that have one, and so on; the longest sequence
-comes first. `batch_sizes`: the number of rows of each step. So a recurrent layer computes each row once, and no
-padding."""
+comes first. `batch_sizes`: the number of rows of each step. So a recurrent layer computes no padding."""
 
 from __future__ import annotations
 
@@ -61,7 +60,7 @@ class PackedSequence(_Parts):
         return tuple(self)
 
     def to(self, *args: Any, **kwargs: Any) -> PackedSequence:
-        """With the data converted by `Tensor.to`; itself if nothing changes."""
+        """A sequence with the data converted by `Tensor.to`; the sequence itself if nothing changes."""
         data = self.data.to(*args, **kwargs)
         return self if data is self.data else type(self)(data, *self[1:])
 
@@ -118,7 +117,7 @@ def invert_permutation(permutation: Tensor | None) -> Tensor | None:
 
 
 def steps_of(sequence: PackedSequence) -> tuple[int, ...]:
-    """How many rows each step has, as Python ints."""
+    """The number of rows of each step, as Python ints."""
     return tuple(sequence.batch_sizes.tolist())
 
 
@@ -134,8 +133,8 @@ def pack_padded_sequence(
 ) -> PackedSequence:
     """The first lengths[b] steps of each sequence, without padding: input (T, B, *), or (B, T, *) if `batch_first`.
 
-    With `enforce_sorted` the lengths must not increase; else the sequences are sorted, and put back in order on
-    unpacking. RuntimeError for lengths that are not sorted, not positive, longer than T or not B in number.
+    With `enforce_sorted` the lengths must not increase; else the sequences are sorted; unpacking restores their order.
+    RuntimeError for lengths that are not sorted, not positive, longer than T or not B in number.
 
     >>> x = rushlight.tensor([[1, 2, 0], [3, 0, 0], [4, 5, 6]])
     >>> packed = rushlight.nn.utils.rnn.pack_padded_sequence(x, [2, 1, 3], batch_first=True, enforce_sorted=False)
@@ -189,7 +188,7 @@ def _check_lengths(n: ndarray, input: Tensor, batch_first: bool) -> None:
 
 
 def _batch_sizes(lengths: ndarray) -> ndarray:
-    """How many sequences have a step t, for each t."""
+    """The number of sequences that have a step t, for each t."""
     return np.count_nonzero(lengths > np.arange(lengths.max())[:, None], axis=1).astype(np.int64)
 
 
@@ -202,7 +201,7 @@ def _places(lengths: ndarray) -> tuple[ndarray, ndarray]:
 def pad_packed_sequence(
     sequence: PackedSequence, batch_first: bool = False, padding_value: float = 0.0, total_length: int | None = None
 ) -> tuple[Tensor, Tensor]:
-    """(padded, lengths) from packed data, in the order in which the sequences were packed.
+    """(padded, lengths) from packed data, in the order of the sequences before packing.
 
     Padded is (T, B, *), or (B, T, *) if `batch_first`; T is the longest length or `total_length`. ValueError if that is
     too short.
@@ -234,7 +233,7 @@ def pad_packed_sequence(
 
 
 def _spread(rows: Tensor, places: ndarray, shape: tuple[int, int], padding_value: float) -> Tensor:
-    """Rows (n, *) put at flat places of (*shape, *), padding elsewhere."""
+    """A tensor (*shape, *) with rows (n, *) at flat indices, and padding elsewhere."""
     rest = rows._array.shape[1:]
     dtype = rows._array.dtype
     blank = of(np.full((shape[0] * shape[1], *rest), np.asarray(padding_value).astype(dtype), dtype))
@@ -259,7 +258,7 @@ def pad_sequence(
 ) -> Tensor:
     """Sequences (length, *) side by side: (T, B, *), or (B, T, *) if `batch_first`, of the first one's dtype.
 
-    Shorter sequences are filled with `padding_value` at the end, or at the begin with `padding_side="left"`.
+    Shorter sequences are filled with `padding_value` at the end, or at the beginning with `padding_side="left"`.
     RuntimeError for no sequences, and for shapes that differ in more than the length.
 
     >>> rushlight.nn.utils.rnn.pad_sequence([rushlight.tensor([1, 2]), rushlight.tensor([3])], batch_first=True)

@@ -88,12 +88,13 @@ class Version:
 
 
 def rows_of(module: Module) -> int:
-    """The dimension of the weight that belongs to the outputs."""
+    """The output dimension of the weight."""
     return 1 if isinstance(module, _ConvTransposeNd) else 0
 
 
 def remove_spectral_norm(module: Module, name: str = "weight") -> Module:
-    """Replace spectral norm by an ordinary parameter of the present value. Returns the module. ValueError without one.
+    """Replace spectral norm by an ordinary parameter with the current value. Returns the module. ValueError without
+    one.
 
     >>> m = rushlight.nn.utils.spectral_norm(rushlight.nn.Linear(2, 3))
     >>> [name for name, _ in rushlight.nn.utils.remove_spectral_norm(m).named_parameters()]

@@ -22,9 +22,9 @@ def functional_call(
     """`module(*args, **kwargs)` with other tensors for its parameters and buffers, by their dotted names.
 
     The module is unchanged afterwards, except for in-place writes of forward to tensors that were not replaced.
-    Gradients go to the given tensors. A tuple of dicts: all of them. `tie_weights`: a tensor with several names is
-    replaced under all of them. `strict`: RuntimeError for names that are missing or unknown. ValueError unless a dict
-    is given, and for a tied tensor with two values; TypeError unless the values are tensors.
+    Gradients go to the given tensors. A tuple of dicts is merged into one dict. `tie_weights`: a tensor with several
+    names is replaced under all of them. `strict`: RuntimeError for names that are missing or unknown. ValueError unless
+    a dict is given, and for a tied tensor with two values; TypeError unless the values are tensors.
 
     >>> m = rushlight.nn.Linear(2, 1)
     >>> state = {"weight": rushlight.ones(1, 2), "bias": rushlight.zeros(1)}
@@ -38,7 +38,7 @@ def functional_call(
 
 
 def merged(state: Any) -> dict[str, Tensor]:
-    """One dict, from one or several. ValueError for a name in two dicts, TypeError for another type."""
+    """One dict from one or several dicts. ValueError for a name in two dicts, TypeError for another type."""
     if isinstance(state, Mapping):
         return state  # type: ignore[return-value]  # the same dict: buffers that forward replaces are written back to it
     if not isinstance(state, (tuple, list)):
@@ -101,7 +101,8 @@ def homes_of(module: Module) -> dict[str, tuple[dict, str]]:
 
 
 def modules_of(module: Module, prefix: str = "", above: tuple[Module, ...] = ()) -> Iterator[tuple[str, Module]]:
-    """(name, module) for all of them under all their names, but for the endless ones of a module inside itself."""
+    """(name, module) for all modules under all their names. A name ends before a module that is already on its path: a
+    module may contain itself."""
     yield prefix, module
     above = (*above, module)
     for name, child in module._modules.items():
@@ -129,7 +130,8 @@ def check_names(module: Module, homes: dict[str, tuple[dict, str]], state: dict[
 
 
 def home_of(module: Module, full: str, value: Any) -> tuple[dict, str]:
-    """Where a value under another name goes: to a parameter or buffer reached in a circle, or a new attribute."""
+    """The place of a value with another name: a parameter or buffer that is reached through a cycle of modules, or a
+    new attribute."""
     prefix, _, name = full.rpartition(".")
     owner = module.get_submodule(prefix).__dict__
     for kind in ("_parameters", "_buffers"):
@@ -160,7 +162,7 @@ def tied(homes: dict[str, tuple[dict, str]], state: dict[str, Tensor]) -> dict[s
 
 
 def stack_module_state(models: Any) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
-    """(parameters, buffers) of several modules of one class, each name's stacked: (models, *shape).
+    """(parameters, buffers) of several modules of one class; the tensors of each name are stacked: (models, *shape).
 
     The stacked tensors are leaves, and require gradients if the modules' tensors do. RuntimeError for no modules, for
     different classes, and if only some modules are in training.
@@ -182,7 +184,8 @@ def stack_module_state(models: Any) -> tuple[dict[str, Tensor], dict[str, Tensor
 
 
 def stacked(states: list[dict[str, Any]]) -> dict[str, Tensor]:
-    """The tensors of each name, stacked. RuntimeError where only some require a gradient."""
+    """The tensors of each name, stacked. RuntimeError if some tensors of a name require a gradient and others do
+    not."""
     made = {}
     for name in states[0]:
         tensors = [state[name] for state in states]
