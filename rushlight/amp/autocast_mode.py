@@ -12,7 +12,7 @@ from rushlight.amp.autocast_policy import converted, current, install
 from rushlight.base.dtypes import bfloat16, dtype, float16
 from rushlight.base.errors import runtime_error, value_error
 
-# whether it is on, the lower precision, whether casts may be kept
+# (enabled, lower precision, whether converted weights may be cached)
 Setting = tuple[bool, dtype, bool]
 state: ContextVar[Setting] = ContextVar("autocast_setting", default=(False, bfloat16, True))
 # torch's other devices
@@ -78,7 +78,7 @@ class autocast:
             current.reset(tokens[1])
 
     def again(self) -> autocast:
-        """A fresh one like this: a decorated function may run in several threads at once."""
+        """A copy of this context: a decorated function may run in several threads at once."""
         fresh = object.__new__(autocast)
         fresh.__dict__.update(self.__dict__, _tokens=[])
         return fresh
@@ -141,7 +141,7 @@ def get_autocast_dtype(device_type: str) -> dtype:
 
 
 def set_autocast_enabled(device_type: str | bool, enabled: bool | None = None) -> None:
-    """autocast = on or off from here on; prefer `with autocast(...)`.
+    """Switch autocast on or off; prefer `with autocast(...)`.
 
     >>> rushlight.set_autocast_enabled("cpu", True)
     >>> (rushlight.ones(2, 2) @ rushlight.ones(2, 2)).dtype
@@ -153,7 +153,7 @@ def set_autocast_enabled(device_type: str | bool, enabled: bool | None = None) -
 
 
 def set_autocast_dtype(device_type: str, dtype: dtype) -> None:
-    """the lower precision of autocast = dtype, from here on.
+    """Set the lower precision of autocast.
 
     >>> rushlight.set_autocast_dtype("cpu", rushlight.float16)
     >>> rushlight.get_autocast_dtype("cpu")
@@ -165,7 +165,7 @@ def set_autocast_dtype(device_type: str, dtype: dtype) -> None:
 
 
 def is_autocast_cache_enabled() -> bool:
-    """Torch's switch for keeping converted weights; here they are converted in each call.
+    """torch's setting for a cache of converted weights; here weights are converted in each call.
 
     >>> rushlight.is_autocast_cache_enabled()
     True
@@ -174,7 +174,7 @@ def is_autocast_cache_enabled() -> bool:
 
 
 def set_autocast_cache_enabled(enabled: bool) -> None:
-    """Accepted: weights are converted anew each time.
+    """No effect: weights are converted in each call.
 
     >>> rushlight.set_autocast_cache_enabled(False)
     >>> rushlight.is_autocast_cache_enabled()
@@ -185,7 +185,8 @@ def set_autocast_cache_enabled(enabled: bool) -> None:
 
 
 def custom_fwd(fwd: Callable | None = None, *, device_type: str, cast_inputs: dtype | None = None) -> Callable:
-    """forward = fwd, run as the surroundings say, or with `cast_inputs` outside of autocast: for an autograd.Function.
+    """A decorator of an autograd.Function's forward: it runs under the current autocast, or with `cast_inputs` outside
+    of autocast, with converted inputs.
 
     >>> class Double(rushlight.autograd.Function):
     ...     @staticmethod
@@ -219,7 +220,8 @@ def custom_fwd(fwd: Callable | None = None, *, device_type: str, cast_inputs: dt
 
 
 def custom_bwd(bwd: Callable | None = None, *, device_type: str) -> Callable:
-    """backward = bwd, run with autocast as its forward was, which `custom_fwd` decorates: for an autograd.Function.
+    """A decorator of an autograd.Function's backward: it runs under the autocast of its forward, which `custom_fwd`
+    decorates.
 
     >>> class Double(rushlight.autograd.Function):
     ...     forward = staticmethod(rushlight.amp.custom_fwd(lambda ctx, x: 2 * x, device_type="cpu"))

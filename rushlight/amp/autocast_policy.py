@@ -48,14 +48,14 @@ SINGLE = """avg_pool3d adaptive_avg_pool3d adaptive_max_pool3d adaptive_max_pool
 WIDEST = "cat concat concatenate stack index_copy"
 MIXED = "batch_norm layer_norm group_norm instance_norm rms_norm"
 
-# in ops: functions that are composed of products in torch, too
+# ops that are composed of products in torch, too
 PRODUCTS = ("linalg.einsum", "reduce.covariance", "linalg.low_rank", "linalg.products_api")
 
 ELIGIBLE = frozenset({float32, float16, bfloat16})
 
 
 def converted(value: Any, to: dtype) -> Any:
-    """A value with its tensors in another dtype, unless they are of double precision."""
+    """A value with its tensors in another dtype, except tensors of double precision."""
     if isinstance(value, Tensor):
         found = value.dtype
         return value.to(to) if found in ELIGIBLE and found is not to else value
@@ -104,7 +104,8 @@ def widest(lowest: dtype, args: tuple, kwargs: dict) -> dtype | None:
 
 
 def mixed(lowest: dtype, args: tuple, kwargs: dict) -> dtype:
-    """Normalisations: computed in float32, where weights and running averages are; the result is as the input was."""
+    """Normalisations: computed in float32, the dtype of weights and running averages; the result has the dtype of the
+    input."""
     return float32
 
 
@@ -187,7 +188,7 @@ _installed = False
 
 
 def install() -> None:
-    """Put gates before the functions, and in the place of names that were imported before; once."""
+    """Replace the functions by their gates, also under names that were imported earlier; once."""
     global _installed
     with _lock:
         if _installed:
@@ -216,7 +217,7 @@ def install() -> None:
 
 
 def replace(space: Any, gates: dict[int, tuple[Callable, Callable]]) -> None:
-    """Gates in the place of functions that a module or class has by any name."""
+    """Replace the functions in a module or class, under all names, by their gates."""
     for name, value in list(vars(space).items()):
         function = private(value.__func__ if isinstance(value, staticmethod) else value)
         found = gates.get(id(function))

@@ -16,7 +16,7 @@ from rushlight.creation.factories import tensor, zeros
 
 
 class OptState(Enum):
-    """What the scaler has done with an optimizer since the last `update`."""
+    """The stage of an optimizer since the last `update`."""
 
     READY = 0
     UNSCALED = 1
@@ -33,7 +33,8 @@ class GradScaler:
         scaler.step(optimizer)                    # unscales, unless scaler.unscale_(optimizer) has
         scaler.update()
 
-    scale <- scale * backoff_factor after inf or nan, scale * growth_factor after growth_interval steps without.
+    scale <- scale * backoff_factor after inf or nan; scale <- scale * growth_factor after growth_interval steps without
+    inf or nan.
 
     RuntimeError for calls in another order. `device` is 'cpu'; for 'cuda' the scaler warns and is disabled, since there
     is no GPU.
@@ -97,7 +98,7 @@ class GradScaler:
         self._optimizers[id(optimizer)] = UNSCALED, self._unscale(optimizer)
 
     def _unscale(self, optimizer: Any, allow_half: bool = False) -> bool:
-        """Unscales; whether an inf or nan was among the gradients."""
+        """Unscale the gradients; returns whether one was inf or nan."""
         gradients = [p.grad for group in optimizer.param_groups for p in group["params"] if p.grad is not None]
         if any(g.dtype is float16 for g in gradients) and not allow_half:
             raise value_error("Attempting to unscale FP16 gradients.", "keep the parameters in float32")
@@ -129,7 +130,8 @@ class GradScaler:
         return result
 
     def update(self, new_scale: float | Tensor | None = None) -> None:
-        """The scale for the next step: smaller after inf or nan, now and then greater without, or the one given."""
+        """Set the scale for the next step: smaller after inf or nan, larger after `growth_interval` good steps, or
+        `new_scale`."""
         if not self._enabled:
             return
         self._check_scale("update")

@@ -52,7 +52,7 @@ def legacy_names(place: str, lower: dtype) -> dict[str, Any]:
 
 
 def get_autocast_cpu_dtype() -> dtype:
-    """dtype = get_autocast_dtype("cpu").
+    """The lower precision of autocast on the CPU: get_autocast_dtype("cpu").
 
     >>> rushlight.get_autocast_cpu_dtype()
     torch.bfloat16
@@ -61,7 +61,7 @@ def get_autocast_cpu_dtype() -> dtype:
 
 
 def get_autocast_gpu_dtype() -> dtype:
-    """dtype = get_autocast_dtype("cuda").
+    """The lower precision of autocast on GPUs: get_autocast_dtype("cuda").
 
     >>> rushlight.get_autocast_gpu_dtype()
     torch.float16
@@ -70,7 +70,7 @@ def get_autocast_gpu_dtype() -> dtype:
 
 
 def set_autocast_cpu_dtype(dtype: dtype) -> None:
-    """get_autocast_dtype("cpu") = dtype, from here on.
+    """Set the lower precision of autocast on the CPU.
 
     >>> rushlight.set_autocast_cpu_dtype(rushlight.bfloat16)
     """
@@ -78,14 +78,14 @@ def set_autocast_cpu_dtype(dtype: dtype) -> None:
 
 
 def set_autocast_gpu_dtype(dtype: dtype) -> None:
-    """Accepted: there is no GPU.
+    """No effect: there is no GPU.
 
     >>> rushlight.set_autocast_gpu_dtype(rushlight.float16)
     """
 
 
 def set_autocast_cpu_enabled(enabled: bool) -> None:
-    """is_autocast_enabled("cpu") = enabled, from here on.
+    """Switch autocast on the CPU on or off.
 
     >>> rushlight.set_autocast_cpu_enabled(False)
     """

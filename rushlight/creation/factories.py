@@ -45,7 +45,7 @@ from rushlight.creation.type_queries import is_complex, is_floating_point, is_te
 from rushlight.kernels.layout import Memory, lie
 
 Dtype = dtypes.dtype | None
-MAX_ELEMENTS = 2**60  # of 16 bytes: no address space has more
+MAX_ELEMENTS = 2**60  # 2**60 elements of 16 bytes exceed every address space
 
 
 meta_tensors = Higher()  # arrays without elements
@@ -55,7 +55,7 @@ def made(array: Any, dtype: Any, requires_grad: bool, device: Any = None, out: T
     """A leaf on a new array, or `out` filled with the array."""
     if dtype is not None:
         array = np.asarray(array, dtypes.as_dtype(dtype).numpy)
-    # a Batch of vmap has `run`
+    # vmap's Batch has `run`
     plain = array.__class__ is not np.ndarray and not hasattr(type(array), "run")
     t = created(from_array(np.asarray(array) if plain else array))
     if on_meta(device):
@@ -270,7 +270,7 @@ def on_shared_memory(other: Any) -> Tensor:
 
 
 class Capsule:
-    """A DLPack capsule, from the `to_dlpack` of older programs, as an object with the present protocol."""
+    """A DLPack capsule, from the `to_dlpack` of older programs, as an object with today's protocol."""
 
     def __init__(self, capsule: Any):
         self.capsule = capsule
@@ -380,7 +380,7 @@ def like(array: np.ndarray, dtype: Dtype, form: memory_format | None, number: An
     d = array.dtype if dtype is None else dtypes.as_dtype(dtype).numpy
     kept = form is None or form is preserve_format
     if kept and number == 0:
-        # np.zeros gets zeroed pages from the system, without writing them
+        # np.zeros gets zeroed pages from the system, without a write
         return room_like(array, d, np.zeros)
     r = room_like(array, d) if kept else beside(array, room_for(array.shape, d, form))  # type: ignore[arg-type]
     if number is not None:

@@ -71,13 +71,13 @@ def depth_of(data: Any) -> int:
     depth, kind = 0, type(data).__name__
     while isinstance(data, (list, tuple)) and data:
         data, depth = data[0], depth + 1
-        if depth > MAX_NDIM:  # a list that contains itself never ends
+        if depth > MAX_NDIM:  # a list that contains itself has no end
             raise value_error(f"too many dimensions '{kind}'", f"use at most {MAX_NDIM} dimensions")
     return depth + (data.ndim if isinstance(data, np.ndarray) else 0)
 
 
 def numbers_of(x: Tensor, depth: int) -> np.ndarray:
-    """The numbers of a tensor inside nested lists, as an array of `depth` dimensions; further dimensions must have size
+    """The numbers of a tensor inside nested lists, as an array of `depth` dimensions; other dimensions must have size
     1."""
     noticed(x)
     shape = x._array.shape

@@ -48,8 +48,8 @@ def get_default_device() -> device:
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
     """Switch deterministic algorithms on or off.
 
-    All algorithms here are deterministic. Loops may take over from NumPy at another op on a machine that must compile
-    them first; if on, the program waits for its loops, so that it gives the same bits each time.
+    All algorithms here are deterministic. On a machine that must first compile loops, they may replace NumPy from a
+    different op on. If this setting is on, the program waits for its loops, so that each run gives the same bits.
 
     >>> rushlight.use_deterministic_algorithms(True)
     >>> rushlight.are_deterministic_algorithms_enabled()
@@ -126,7 +126,7 @@ def get_deterministic_debug_mode() -> int:
 
 
 def set_warn_always(b: bool) -> None:
-    """Whether warnings of habits, such as `x.T` of three dimensions, come each time, and not once in a process.
+    """Set whether repeated warnings, such as for `x.T` of three dimensions, are shown each time, not once per process.
     RuntimeError unless b is a bool.
 
     >>> rushlight.set_warn_always(True)

@@ -36,7 +36,7 @@ def arange(
     start: Any = 0, end: Any = None, step: Any = 1, *, out: Tensor | None = None, dtype: Dtype = None,
     layout: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False,
 ) -> Tensor:  # fmt: skip
-    """start, start + step, ... up to but without end. Integers give int64, a float among the arguments the default.
+    """start, start + step, ... without end. The dtype is int64 for integers, else the default dtype.
 
     >>> rushlight.arange(1, 2.5, 0.5)
     tensor([1.0000, 1.5000, 2.0000])
@@ -72,7 +72,7 @@ def arange(
 
 
 def placed(array: np.ndarray, out: Tensor | None, requires_grad: bool, device: Any) -> Tensor:
-    """The numbers as a tensor, or written to `out`; an `out` of as many elements keeps its shape."""
+    """The numbers as a tensor, or written to `out`; an `out` with the same number of elements keeps its shape."""
     if out is not None and out._array.size == array.size:
         array = array.reshape(out._array.shape)
     return made(array, None, requires_grad, device, out)
@@ -82,8 +82,8 @@ MAX_CACHED = 256  # ranges of up to this many numbers are cached
 
 
 def few_or_many(count: Callable, first: Any, second: Any, n: int, *how: Any) -> np.ndarray:
-    """count(first, second, n, *how), through a cache if n is small. The two numbers' signs belong to the key, in which
-    0.0 and -0.0 are the same."""
+    """count(first, second, n, *how), through a cache if n is small. The key contains the signs of the two numbers,
+    since 0.0 and -0.0 are equal."""
     if n > MAX_CACHED or first.__class__ is complex or second.__class__ is complex:
         return count(first, second, n, *how)
     signs = math.copysign(1, first), math.copysign(1, second)
@@ -96,16 +96,16 @@ def remembered(count: Callable, signs: Any, *how: Any) -> np.ndarray:
 
 
 def exact(start: Any, step: Any, n: int, d: dtypes.dtype) -> bool:
-    """Whether all numbers of the range are integers that the dtype holds exactly: then rounding plays no part."""
+    """Whether all numbers of the range are integers that the dtype holds exactly: then nothing is rounded."""
     return start % 1 == 0 and step % 1 == 0 and max(abs(start), abs(start + n * step)) <= WHOLE.get(d, 0)
 
 
 def in_registers(start: Any, step: Any, n: int, d: dtypes.dtype) -> np.ndarray:
     """start + k step, with the last bits of torch's loops over registers of 32 bytes.
 
-    The first element of a register is start + k step, rounded to the dtype; the others are counted on from it. Elements
-    at the end that do not fill two registers are counted from `start`. Product and sum are fused, with one rounding,
-    except for bfloat16."""
+    The first element of a register is start + k step, rounded to the dtype; the other elements are counted from it.
+    Elements at the end that do not fill two registers are counted from `start`. Product and sum are fused, with one
+    rounding, except for bfloat16."""
     working, wide = (np.float32, np.float64) if d.itemsize == 2 else (np.float64, np.longdouble)
     lanes = 32 // d.itemsize
     by, full = wide(working(step)), n - n % (2 * lanes)
@@ -138,7 +138,7 @@ def closed_range(
     start: Any = 0, end: Any = None, step: Any = 1, *, out: Tensor | None = None, dtype: Dtype = None,
     layout: Any = None, device: Any = None, requires_grad: bool = False,
 ) -> Tensor:  # fmt: skip
-    """start, start + step, ... up to and with end, in the default dtype. torch advises `arange` instead.
+    """start, start + step, ..., including end, in the default dtype. torch advises `arange` instead.
 
     >>> rushlight.range(1, 3)
     tensor([1., 2., 3.])
@@ -176,7 +176,7 @@ def check_steps(name: str, start: Any, end: Any, steps: Any) -> tuple[Any, Any, 
 
 
 def plain_number(value: Any) -> Any:
-    """The number; of a tensor, its element. As in torch, no gradient flows back to the tensor."""
+    """The number; for a tensor, its element. As in torch, the tensor gets no gradient."""
     return value.item() if isinstance(value, Tensor) else value
 
 
@@ -222,7 +222,7 @@ def evenly_spaced(start: Any, end: Any, steps: int, d: dtypes.dtype) -> np.ndarr
     """`steps` numbers from start to end, with torch's last bits.
 
     The first half is counted from start, the second half from end, with the step rounded to the dtype. For float32 and
-    float64, product and sum are fused, with one rounding. float16 does not hold the count of many numbers: these are
+    float64, product and sum are fused, with one rounding. float16 does not hold large counts, so long ranges are
     computed in float32."""
     kind = d.numpy.type
     if kind is np.float16 and steps > np.finfo(kind).max:
@@ -296,8 +296,8 @@ def between(begins: np.ndarray, ends: np.ndarray) -> np.ndarray:
 def tril_indices(
     row: int, col: int, offset: int = 0, *, dtype: Dtype = dtypes.int64, device: Any = None, layout: Any = None
 ) -> Tensor:
-    """The row and column indices of a matrix's lower triangle, as two rows. `offset`: move the diagonal up by this
-    many.
+    """The row and column indices of a matrix's lower triangle, as two rows. `offset`: the number of places by which the
+    diagonal moves up.
 
     RuntimeError for a negative size.
 
@@ -311,8 +311,8 @@ def tril_indices(
 def triu_indices(
     row: int, col: int, offset: int = 0, *, dtype: Dtype = dtypes.int64, device: Any = None, layout: Any = None
 ) -> Tensor:
-    """The row and column indices of a matrix's upper triangle, as two rows. `offset`: move the diagonal up by this
-    many.
+    """The row and column indices of a matrix's upper triangle, as two rows. `offset`: the number of places by which the
+    diagonal moves up.
 
     RuntimeError for a negative size.
 

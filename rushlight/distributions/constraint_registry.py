@@ -1,4 +1,4 @@
-"""From a set of values to the transform that leads to it from unbounded numbers."""
+"""From a set of values to a transform of unbounded numbers into this set."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class ConstraintRegistry:
         self.rules: dict[Any, Callable] = {}
 
     def register(self, constraint: Any, factory: Callable | None = None) -> Any:
-        """Use `factory(constraint)` for a constraint, or for all of a class. Without it: a decorator."""
+        """Use `factory(constraint)` for a constraint, or for a class of constraints. Without `factory`: a decorator."""
         if factory is None:
             return lambda factory: self.register(constraint, factory)
         if not isinstance(constraint, Constraint) and not (

@@ -17,7 +17,7 @@ class Constraint:
     tensor([False,  True])
     """
 
-    event_dim = 0  # a default: a user's class may have an `__init__` that does not call this one
+    event_dim = 0  # a class attribute, since the `__init__` of a user's class may not call this `__init__`
     is_discrete = False
     _name = ""
 
@@ -54,8 +54,7 @@ def is_dependent(constraint: Any) -> bool:
 
 
 class dependent_property(property, Dependent):
-    """x in support(self): a property whose value, on an object, is a set; on the class, one that nothing is checked
-    against.
+    """x in support(self): a property. On an object, its value is a set; on the class, a set that is not checked.
 
     >>> Uniform = rushlight.distributions.Uniform
     >>> Uniform(0.0, 2.0).support, rushlight.distributions.constraints.is_dependent(Uniform.support)
@@ -203,7 +202,8 @@ class multinomial(UpTo):
 
 
 class independent(Constraint):
-    """x_1, x_2, ... in a set: `reinterpreted_batch_ndims` more dimensions of `base_constraint` are one value.
+    """x_1, x_2, ... in a set: one value has `reinterpreted_batch_ndims` more dimensions than a value of
+    `base_constraint`.
 
     >>> c = rushlight.distributions.constraints
     >>> c.independent(c.positive, 1).check(rushlight.tensor([[1., 2.], [-1., 2.]]))

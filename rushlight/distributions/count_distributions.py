@@ -120,7 +120,8 @@ class Binomial(OfTrials):
             return rushlight.binomial(self.total_count.expand(shape), self.probs.expand(shape))
 
     def log_prob(self, value: Tensor) -> Tensor:
-        """k logits - n log(1 + exp(logits)), with no large number in between; at logits 0 the slope of both sides."""
+        """k logits - n log(1 + exp(logits)), without large intermediate numbers. At logits 0, the gradient is the mean
+        of both sides' gradients."""
         k, n, logits = self._checked(value), self.total_count, self.logits
         positive = (logits.clamp(min=0) + logits - logits.clamp(max=0)) / 2
         normalizer = n * (positive + rushlight.log1p(rushlight.exp(-logits.abs()))) - rushlight.lgamma(n + 1)
@@ -174,7 +175,7 @@ class NegativeBinomial(OfTrials):
 
 
 class Multinomial(OfCategorical):
-    """p(k) = n! prod probs_i^k_i / k_i!, of counts k that add up to n, the `total_count`: n draws of a `Categorical`.
+    """p(k) = n! prod probs_i^k_i / k_i!, counts k with the sum n, the `total_count`: n draws of a `Categorical`.
 
     >>> d = rushlight.distributions.Multinomial(3, rushlight.tensor([0.5, 0.5]))
     >>> d.log_prob(rushlight.tensor([2., 1.])).exp()  # 3 / 8

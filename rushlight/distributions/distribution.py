@@ -28,7 +28,7 @@ class Distribution:
     """p(x): a random variable, or a batch of them, `batch_shape`, each with values of `event_shape`.
 
     `sample(shape)` gives shape + batch_shape + event_shape, `log_prob` of these values has shape + batch_shape.
-    `validate_args=False` leaves out the checks of arguments and values.
+    `validate_args=False`: skip the checks of arguments and values.
 
     >>> d = rushlight.distributions.MultivariateNormal(rushlight.zeros(3, 2), rushlight.eye(2))
     >>> d.batch_shape, d.event_shape, d.sample((4,)).shape, d.log_prob(d.sample((4,))).shape
@@ -94,7 +94,7 @@ class Distribution:
         return type(self).__new__(type(self)) if _instance is None else _instance
 
     def _expand_into(self, new: Any, batch: Size) -> None:
-        """Set the expanded arguments in `new`; a distribution that contains others expands these, too."""
+        """Set the expanded arguments in `new`; a distribution that contains other distributions expands these, too."""
         for name, constraint in self.arg_constraints.items():
             value = self.__dict__.get(name)
             if isinstance(value, Tensor):
@@ -205,7 +205,7 @@ class Distribution:
             )
 
     def _checked(self, value: Any) -> Any:
-        """The value, after the check that is on by default."""
+        """The value, checked unless `validate_args` is false."""
         if self._validate_args:
             self._validate_sample(value)
         return value
@@ -252,9 +252,9 @@ class computed:
 
 
 class OfOutcomes(Distribution):
-    """The base of distributions given by probabilities or logits; the other one is computed on demand.
+    """The base of distributions with probabilities or logits as parameter; the other form is computed on demand.
 
-    `binary`: logits are log(p / (1 - p)) of one probability, not logarithms of a row of them."""
+    `binary`: a logit is log(p / (1 - p)) of one probability; else logits are logarithms of a row of probabilities."""
 
     arg_constraints = {"probs": unit_interval, "logits": real}
     _binary = True

@@ -1,4 +1,4 @@
-"""Transforms of each number by itself: powers, exponentials, sigmoids, straight lines."""
+"""Elementwise transforms: powers, exponentials, sigmoids, affine functions."""
 
 from __future__ import annotations
 

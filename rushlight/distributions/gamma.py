@@ -1,8 +1,8 @@
 """Gamma, Beta, Dirichlet and distributions composed of them. Samples have gradients by implicit differentiation.
 
-A sample x of a distribution F(x; a) moves with its parameter so that F stays: dx/da = -(dF/da) / (dF/dx) (M. Figurnov,
-S. Mohamed, A. Mnih, Implicit reparameterization gradients, 2018). dF/da is a central difference of the fourth order of
-SciPy's incomplete functions, exact to about 10 digits; torch's own formulas to about 4."""
+A sample x of a distribution F(x; a) changes with the parameter such that F is constant: dx/da = -(dF/da) / (dF/dx) (M.
+Figurnov, S. Mohamed, A. Mnih, Implicit reparameterization gradients, 2018). dF/da is a fourth-order central difference
+of SciPy's incomplete functions, exact to about 10 digits; torch's formulas are exact to about 4."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def gamma_slope(a: np.ndarray, x: np.ndarray) -> np.ndarray:
     """dx/da for x ~ Gamma(a, 1)."""
     special = scipy_part("special", "derivatives of Gamma, Beta and Dirichlet numbers need")
     a, x = a.astype(np.float64), x.astype(np.float64)
-    lower = x < a  # the smaller tail keeps its digits
+    lower = x < a  # the smaller tail: its relative error stays small
     moved = slope(lambda a: np.where(lower, special.gammainc(a, x), -special.gammaincc(a, x)), a)
     return -moved * np.exp(x + special.gammaln(a) - (a - 1) * np.log(x))
 
@@ -131,7 +131,7 @@ class Gamma(ExponentialFamily):
 
 
 def at_least(x: Tensor, least: float) -> Tensor:
-    """x, with smaller values raised outside of the graph: their gradient passes."""
+    """max(x, least), with gradient 1 for all elements: the maximum is outside of the graph."""
     with rushlight.no_grad():
         raised = x.clamp(min=least) - x
         low = bool((x.detach() < least).any())
@@ -151,7 +151,7 @@ class Chi2(Gamma):
 
     def __init__(self, df: Any, validate_args: bool | None = None):
         super().__init__(0.5 * df, 0.5, validate_args)
-        if self._validate_args:  # `df` is not an attribute of its own: df / 2 is
+        if self._validate_args:  # the attribute is df / 2
             self._check_argument("df", positive)
 
     def _expand_into(self, new: Any, batch: Any) -> None:

@@ -1,4 +1,4 @@
-"""Cauchy's distribution, halves of distributions, tails of a power."""
+"""Distributions with heavy tails: Cauchy's, power laws; and halves of symmetric distributions."""
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
-"""KL(p || q) of different families: -H(p) - E_p[log q], where q needs a few expectations under p.
-
-The divergence from p to q needs expectations under p: for a Normal q mean and variance, for a Gamma q E x and E log x,
-for a Gumbel q E x and E exp(-x / s), and so on. Pairs without a closed form are not registered. If q excludes values of
-p, the divergence is inf.
+"""KL(p || q) of different families: -H(p) - E_p[log q], from expectations under p: for a Normal q mean and variance,
+for a Gamma q E x and E log x, for a Gumbel q E x and E exp(-x / s), and so on. Pairs without a closed form are not
+registered. If q excludes values of p, the divergence is inf.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ SQUARES = {
 
 
 def only(matrices: dict[str, Any]) -> tuple[str, Tensor]:
-    """(name, value) of the only argument that is given."""
+    """(name, value) of the single argument that is given."""
     given = [(name, m) for name, m in matrices.items() if m is not None]
     if len(given) != 1:
         raise value_error("Exactly one of covariance_matrix or precision_matrix or scale_tril may be specified.")
@@ -34,7 +34,8 @@ def only(matrices: dict[str, Any]) -> tuple[str, Tensor]:
 
 
 def triangle_of_inverse(precision: Any) -> Any:
-    """L with L L' = precision^-1, by Cholesky's factor of the matrix turned around: no inverse is computed."""
+    """L with L L' = precision^-1, from the Cholesky factor of the precision with reversed rows and columns; the inverse
+    is not computed."""
     turned = rushlight.linalg.cholesky(precision.flip((-2, -1))).flip((-2, -1)).mT
     eye = rushlight.eye(precision.shape[-1], dtype=precision.dtype)
     return rushlight.linalg.solve_triangular(turned, eye, upper=False)
@@ -65,7 +66,7 @@ class OfMatrix(Distribution):
     _unbroadcasted_scale_tril: Any
 
     def _of_batch(self, matrices: Any) -> Any:
-        """One for each of the batch."""
+        """The matrices, expanded to the batch shape."""
         return matrices.expand(*self._batch_shape, *matrices.shape[-2:])
 
     @computed

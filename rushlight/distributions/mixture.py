@@ -69,7 +69,7 @@ class MixtureSameFamily(Distribution):
         )
 
     def _padded(self, x: Tensor) -> Any:
-        """With a dimension for the components."""
+        """`x` with a dimension for the components."""
         return x.unsqueeze(-1 - len(self._event_shape))
 
     @property

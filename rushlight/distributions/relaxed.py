@@ -166,7 +166,7 @@ class ContinuousBernoulli(OfOutcomes, ExponentialFamily):
 
     @computed
     def probs(self) -> Any:
-        """sigmoid of the logits, kept from 0 and 1."""
+        """sigmoid of the logits, clamped away from 0 and 1."""
         return clamp_probs(rushlight.sigmoid(self.__dict__["logits"]))
 
     @property
@@ -176,7 +176,7 @@ class ContinuousBernoulli(OfOutcomes, ExponentialFamily):
 
     @property
     def _cut(self) -> Any:
-        """probs, moved into the range in which the formulas hold."""
+        """probs, clamped to the range in which the formulas are stable."""
         return rushlight.where(self._outside, self.probs, self._lims[0])
 
     def _log_norm(self) -> Tensor:

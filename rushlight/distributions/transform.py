@@ -1,4 +1,4 @@
-"""Functions y = f(x) that turn one random variable into another: with inverse and the logarithm of |dy/dx|."""
+"""Functions y = f(x) that turn one random variable into another: with their inverse and log |dy/dx|."""
 
 from __future__ import annotations
 

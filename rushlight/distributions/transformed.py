@@ -151,8 +151,8 @@ class TransformedDistribution(Distribution):
         return total + sum_last(self.base_dist.log_prob(y), n - len(self.base_dist.event_shape))
 
     def _increasing(self, p: Tensor) -> Tensor:
-        """A cumulative probability of the base distribution as one of this distribution: 1 - p if the transforms
-        together decrease.
+        """The cumulative probability p of the base distribution as a probability of this distribution: 1 - p if the
+        composed transform decreases.
         """
         sign = math.prod([t.sign for t in self.transforms])
         if isinstance(sign, int) and sign == 1:
@@ -170,7 +170,7 @@ class TransformedDistribution(Distribution):
 
 
 class LogNormal(TransformedDistribution):
-    """p(x) = exp(-(log x - loc)^2 / (2 scale^2)) / (x scale sqrt(2 pi)): exp of a normal variable.
+    """p(x) = exp(-(log x - loc)^2 / (2 scale^2)) / (x scale sqrt(2 pi)): the exp of a normal variable.
 
     >>> d = rushlight.distributions.LogNormal(rushlight.tensor(0.), rushlight.tensor(1.))
     >>> d.mean, d.mode  # exp(1 / 2), exp(-1)

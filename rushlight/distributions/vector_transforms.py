@@ -1,4 +1,5 @@
-"""Transforms of vectors and matrices: to simplices, triangles, of parts one by one; and by a distribution's cdf."""
+"""Transforms of vectors and matrices: to simplices and triangular matrices, transforms of parts, and by a
+distribution's cdf."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Adafactor: the second moments of a matrix from those of its rows and columns."""
+"""Adafactor: second moments of a matrix, estimated from second moments of its rows and columns."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from rushlight.optim.optimizer import Group, Params, PerParameter, State, new_st
 class Adafactor(PerParameter):
     """p <- p - a u / max(1, rms(u) / d),  u = g / sqrt(v),  a = max(eps2, rms(p)) min(lr, 1 / sqrt(t)).
 
-    Of a matrix (the last two dimensions) v is not kept but estimated as r c / mean(r), with running means r, c of g^2
-    over its columns and rows: r <- r + t^beta2_decay (mean(g^2) - r). So it takes n + m numbers of state instead of n
-    m. v is at least eps1^2 (`eps = (eps1, eps2)`; None: the dtype's own eps). `weight_decay` shrinks p by lr
-    weight_decay beforehand; `maximize` goes up; `foreach` changes nothing here. ValueError for settings out of range,
-    RuntimeError for complex parameters. N. Shazeer, M. Stern, *Adafactor*, 2018.
+    For a matrix (the last two dimensions), v is estimated as r c / mean(r). r and c are running means of g^2 over
+    columns and rows: r <- r + t^beta2_decay (mean(g^2) - r). So the state has n + m numbers instead of n m. v is at
+    least eps1^2 (`eps = (eps1, eps2)`; None: the dtype's machine epsilon). `weight_decay` shrinks p by lr weight_decay
+    beforehand; `maximize` ascends; `foreach` has no effect here. ValueError for settings out of range, RuntimeError for
+    complex parameters. N. Shazeer, M. Stern, *Adafactor*, 2018.
 
     >>> w = rushlight.ones(2, 3, requires_grad=True)
     >>> optimizer = rushlight.optim.Adafactor([w], lr=0.1)
@@ -72,8 +72,7 @@ class Adafactor(PerParameter):
         assign(p, p - size / (rms(u) / group["d"]).clamp_min(1.0) * u)
 
     def _second_moment(self, g: Tensor, state: State, weight: Tensor, eps: float) -> Tensor:
-        """The estimate of g^2 by its means over rows and columns. The running means first move by `weight` towards the
-        present ones."""
+        """The estimate of g^2 by its means over rows and columns. The running means are first updated with `weight`."""
 
         def moved(name: str, new: Tensor) -> Tensor:
             return assign(state[name], state[name] + weight * (new - state[name]))

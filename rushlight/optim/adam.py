@@ -35,7 +35,7 @@ class Adam(Elementwise):
     p <- p - lr m / (1 - b1^t) / (sqrt(v / (1 - b2^t)) + eps).
 
     `weight_decay` adds weight_decay p to g, or with `decoupled_weight_decay` shrinks p by lr weight_decay beforehand;
-    `amsgrad` takes the largest v so far; `maximize` goes up. `params`: tensors, dicts (groups with settings of their
+    `amsgrad` uses the largest v so far; `maximize` ascends. `params`: tensors, dicts (groups with settings of their
     own), or (name, tensor) pairs. `foreach`, `fused` and `capturable` choose between torch's kernels and have no effect
     here; with `differentiable` a step can be differentiated. ValueError for settings out of range. D. P. Kingma, J. Ba,
     *Adam: a method for stochastic optimization*, 2015; S. J. Reddi et al., 2018 (AMSGrad).

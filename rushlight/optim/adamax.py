@@ -21,9 +21,9 @@ def adamax(p, g, exp_avg, exp_inf, /, step, lr, betas, eps, weight_decay, maximi
 class Adamax(Elementwise):
     """m <- b1 m + (1 - b1) g,  u <- max(b2 u, |g| + eps),  p <- p - lr / (1 - b1^t) m / u.
 
-    Adam with the maximum norm in place of the second moment. `weight_decay` adds weight_decay p to g; `maximize` goes
-    up. `foreach` and `capturable` choose between torch's kernels and have no effect here. ValueError for settings out
-    of range. D. P. Kingma, J. Ba, *Adam: a method for stochastic optimization*, 2015, section 7.
+    Adam with the maximum norm in place of the second moment. `weight_decay` adds weight_decay p to g; `maximize`
+    ascends. `foreach` and `capturable` choose between torch's kernels and have no effect here. ValueError for settings
+    out of range. D. P. Kingma, J. Ba, *Adam: a method for stochastic optimization*, 2015, section 7.
 
     >>> w = rushlight.tensor([1.], requires_grad=True)
     >>> optimizer = rushlight.optim.Adamax([w], lr=0.1)

@@ -27,7 +27,7 @@ from rushlight.optim.rule import check_results, check_rule, evaluate, names_of
 
 
 class Elementwise(PerParameter):
-    """An optimizer that consists of a rule and of the state before the first step.
+    """An optimizer that is defined by a rule and the state before the first step.
 
     `_rule(p, g, *state, /, *counters, *settings)` returns the new p, the new state and the new counters. Its parameters
     have the names in `state` and in the groups. Counters are 0-d state. The counter `step` is raised by 1 before the
@@ -65,7 +65,7 @@ class Elementwise(PerParameter):
                 self._update_rows(p, p._grad.coalesce(), group)
 
     def _check_sparse(self, group: Group) -> None:
-        """RuntimeError if the rule cannot be run on a part of the rows."""
+        """RuntimeError if the rule cannot run on some of the rows."""
         if not self._sparse:
             raise no_sparse(self)
         if group.get("weight_decay"):
@@ -159,7 +159,7 @@ class Elementwise(PerParameter):
     def _counters(self, settings: tuple[str, ...]) -> list[str]:
         """The names in `settings` that are state: counters come first, and `step` before the others.
 
-        Decided by the optimizer's defaults, since a user may keep a `step` of their own in a group."""
+        A name without a default is a counter. The groups do not decide, since a user may store a `step` in a group."""
         return [name for name in settings if name not in self.defaults]
 
     def _update(self, p: Tensor, g: Tensor, state: State, group: Group) -> None:

@@ -31,11 +31,11 @@ class Point(NamedTuple):
 class LBFGS(Optimizer):
     """p <- p + t d,  d = -H g, with H from the last `history_size` changes of parameters and gradients.
 
-    `step(closure)` needs a closure that computes loss and gradients anew. A step does up to `max_iter` iterations and
-    calls the closure up to `max_eval` times (default: max_iter * 5 / 4). It ends when no |g| exceeds `tolerance_grad`,
-    or parameters or loss change by less than `tolerance_change`. t is lr, or found by `line_search_fn="strong_wolfe"`.
-    One group of parameters only. ValueError for several groups or lr < 0. J. Nocedal, S. J. Wright, *Numerical
-    optimization*, 2006, algorithms 7.4, 3.5 and 3.6.
+    `step(closure)` needs a closure that recomputes loss and gradients. A step has up to `max_iter` iterations and calls
+    the closure up to `max_eval` times (default: max_iter * 5 / 4). It ends when all |g| are at most `tolerance_grad`,
+    or when parameters or loss change by less than `tolerance_change`. t is lr, or found by
+    `line_search_fn="strong_wolfe"`. One group of parameters only. ValueError for several groups or lr < 0. J. Nocedal,
+    S. J. Wright, *Numerical optimization*, 2006, algorithms 7.4, 3.5 and 3.6.
 
     >>> w = rushlight.tensor([3., -4.], requires_grad=True)
     >>> optimizer = rushlight.optim.LBFGS([w], line_search_fn="strong_wolfe")
@@ -117,7 +117,7 @@ def first_length(state: State, group: Group, g: ndarray) -> float:
 
 
 def direction(state: State, g: ndarray, most: int) -> ndarray:
-    """-H g by two loops over the last changes (Nocedal and Wright, 7.4), after the newest change is added."""
+    """-H g, after the newest change is stored: two loops over the last changes (Nocedal and Wright, 7.4)."""
     if state["n_iter"] == 1:
         state.update(old_dirs=[], old_stps=[], ro=[], H_diag=1)
         return -g

@@ -1,7 +1,7 @@
 """The program of an optimizer as a single compiled loop, which reads and writes each element once.
 
 The loop is made from the tape of the program (program.py). No product and sum are fused into one rounding, so the loop
-and the program give the same bits. A loop is compiled only when the program has cost as much time as compiling.
+and the program give the same bits. A loop is compiled only after the program has taken as much time as compiling takes.
 
 >>> from rushlight.optim.program import program
 >>> def momentum(p, g, buf, /, lr, mu):
@@ -87,8 +87,8 @@ array_of = attrgetter("_array")
 class Arrays:
     """The arrays of a parameter and its state, checked once.
 
-    `given`: the parameter's array and those of the state that the rule names, None for absent state; `present`: without
-    the Nones; `first`, `rest`: the present arrays, flattened for the loop (`first` is None if a loop cannot take them);
+    `given`: the arrays of the parameter and of the rule's state, None for absent state. `present`: `given` without
+    None. `first`, `rest`: the present arrays, flattened for the loop; `first` is None if a loop cannot use them.
     `kind`: (dtype, which arrays are absent)."""
 
     __slots__ = ("counters", "dtype", "first", "given", "state_arrays", "kind", "rest", "shape", "present")

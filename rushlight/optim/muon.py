@@ -80,7 +80,7 @@ class Muon(PerParameter):
 def orthogonal(x: Tensor, coefficients: tuple[float, float, float], steps: int, eps: float) -> Tensor:
     """The nearest semi-orthogonal matrix, roughly: x <- a x + (b x x^T + c (x x^T)^2) x, from x / |x|.
 
-    All singular values come near 1 (between 0.7 and 1.2 with torch's coefficients)."""
+    All singular values of the result are near 1 (0.7 to 1.2 with torch's coefficients)."""
     if steps >= 100:
         raise value_error("Number of steps must be less than 100 for computational efficiency")
     if len(coefficients) != 3:

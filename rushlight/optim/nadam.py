@@ -37,7 +37,7 @@ class NAdam(Elementwise):
         p <- p - lr (mu_(t+1) m / (1 - M_(t+1)) + (1 - mu_t) g / (1 - M_t)) / (sqrt(v / (1 - b2^t)) + eps).
 
     `weight_decay` adds weight_decay p to g, or with `decoupled_weight_decay` shrinks p by lr weight_decay beforehand;
-    `maximize` goes up. `foreach` and `capturable` choose between torch's kernels and have no effect here. ValueError
+    `maximize` ascends. `foreach` and `capturable` choose between torch's kernels and have no effect here. ValueError
     for settings out of range. T. Dozat, *Incorporating Nesterov momentum into Adam*, 2016.
 
     >>> w = rushlight.tensor([1.], requires_grad=True)

@@ -116,8 +116,8 @@ def hooked(step: Callable) -> Callable:
 class Optimizer(Suggesting):
     """The base class of all optimizers, with `param_groups`, `state`, `state_dict()` and hooks.
 
-    `params`: tensors, (name, tensor) pairs, or dicts with "params" and settings of their own; `defaults`: the settings
-    of groups that do not give their own. A subclass implements `step(closure=None)`. TypeError for a parameter that is
+    `params`: tensors, (name, tensor) pairs, or dicts with "params" and the settings of this group. `defaults`: the
+    settings that a group does not give. A subclass implements `step(closure=None)`. TypeError for a parameter that is
     not a tensor; ValueError for no parameters, for a non-leaf, or for a parameter in two groups.
 
     >>> w, b = (rushlight.ones(1, requires_grad=True) for _ in range(2))
@@ -164,7 +164,7 @@ class Optimizer(Suggesting):
     # -- groups ------------------------------------------------------------------------------------
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
-        """Add a group: {"params": tensors, and settings that differ from the defaults}. As when a layer is unfrozen."""
+        """Add a group, such as an unfrozen layer: {"params": tensors, and settings that differ from the defaults}."""
         if not isinstance(param_group, dict):
             raise type_error(
                 f"param_group must be a dict, but got {type(param_group)}", 'write {"params": [...], "lr": ...}'
@@ -214,7 +214,7 @@ class Optimizer(Suggesting):
             )
 
     def _check_group(self, group: Group) -> None:
-        """ValueError for parameters that another group has, or for names in some groups only."""
+        """ValueError for parameters of another group, or if only some groups have names."""
         params = group["params"]
         if len({id(p) for p in params}) != len(params):
             warnings.warn(
@@ -236,7 +236,7 @@ class Optimizer(Suggesting):
             )
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """Forget all gradients. `set_to_none=False`: fill them with 0 instead, and take them out of the graph."""
+        """Set all gradients to None. `set_to_none=False`: fill them with 0 instead, and detach them from the graph."""
         for group in self.param_groups:
             for p in group["params"]:
                 if p._overrides:  # its __torch_function__ may keep the gradient elsewhere
@@ -250,7 +250,7 @@ class Optimizer(Suggesting):
                     p._grad.zero_()
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Update the parameters once. `closure`: computes the gradients anew and returns the loss."""
+        """Update the parameters once. `closure`: recomputes the gradients and returns the loss."""
         raise NotImplementedError
 
     # -- saving ------------------------------------------------------------------------------------
@@ -367,7 +367,7 @@ class PerParameter(Optimizer):
         raise NotImplementedError
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Update every parameter that has a gradient. `closure` computes the gradients anew and returns the loss."""
+        """Update every parameter that has a gradient. `closure` recomputes the gradients and returns the loss."""
         loss = None
         if closure is not None:
             with enable_grad():

@@ -1,4 +1,4 @@
-"""From an optimizer's rule to a program of NumPy calls that write where the results belong.
+"""From an optimizer's rule to a program of NumPy calls, which write their results in place.
 
 A rule is a formula for the new parameter and its new state. On tensors, the rule is recorded or differentiated. Run
 once on symbols, it gives a list of calls. Each call writes its result into the memory of the parameter or its state,
@@ -133,7 +133,7 @@ for python_name, op_name in OPERATORS.items():
 
 class Program:
     """`numbers(*settings)` -> (numbers for `update`, new values of the counters); `update(*arrays, *buffers, *numbers)`
-    writes the new values into the parameter and its state; `buffers`: how many it needs; `source`: its text.
+    writes the new values into the parameter and its state; `buffers`: the number of buffers; `source`: the text.
 
     `given`: the arrays; `tape`: the calls; `wanted`: what each array becomes; `constants`: the names of the numbers.
     Tests read these."""
@@ -193,7 +193,7 @@ def placed(tape: list, wanted: dict[Symbol, Symbol]) -> tuple[dict[Symbol, str],
     """(place of each result, number of buffers). `wanted`: target -> its value after the program.
 
     A value may go into its target at once if the target's old value is not read later. All ops work element by element,
-    so a result may take the place of an operand that ends with it."""
+    so a result may overwrite an operand that is not used later."""
     last = {o: i for i, (_, operands, _) in enumerate(tape) for o in operands if isinstance(o, Symbol)}
     made = {result: i for i, (_, _, result) in enumerate(tape)}
     places: dict[Symbol, str] = {}

@@ -21,11 +21,11 @@ def radam(p, g, exp_avg, exp_avg_sq, /, step, lr, betas, eps, weight_decay, deco
     correction = 1 - betas[1] ** step
     longest = 2 / (1 - betas[1]) - 1  # of the average, in steps
     length = longest - 2 * step * betas[1] ** step / correction
-    long = longest > 5  # if not, length > 5 is always false, and any divisor but 0 will do
+    long = longest > 5  # if not, length > 5 is always false, and the divisor only has to differ from 0
     rectified = (
         abs((length - 4) * (length - 2) * longest / ((longest - 4 * long) * (longest - 2 * long) * length)) ** 0.5
     )
-    early = length <= 5  # then the divisor may be anything but 0 as well; float16 has no 1e-8
+    early = length <= 5  # then the divisor, too, only has to differ from 0; in float16, 1e-8 is 0
     adaptive = (length > 5) * rectified * correction**0.5 / (sqrt(exp_avg_sq) + eps + early)
     return p - lr / (1 - betas[0] ** step) * (exp_avg * (adaptive + early)), exp_avg, exp_avg_sq
 
@@ -37,7 +37,7 @@ class RAdam(Elementwise):
         r_t = sqrt((l_t - 4) (l_t - 2) l / ((l - 4) (l - 2) l_t)).
 
     `weight_decay` adds weight_decay p to g, or with `decoupled_weight_decay` shrinks p by lr weight_decay beforehand;
-    `maximize` goes up. `foreach` and `capturable` choose between torch's kernels and have no effect here. ValueError
+    `maximize` ascends. `foreach` and `capturable` choose between torch's kernels and have no effect here. ValueError
     for settings out of range. L. Liu et al., *On the variance of the adaptive learning rate and beyond*, 2020.
 
     >>> w = rushlight.tensor([1.], requires_grad=True)

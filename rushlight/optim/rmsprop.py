@@ -31,10 +31,10 @@ def rmsprop(
 class RMSprop(Elementwise):
     """v <- alpha v + (1 - alpha) g^2,  p <- p - lr g / (sqrt(v) + eps).
 
-    `centered` takes the mean of g into account: sqrt(v - m^2) with m <- alpha m + (1 - alpha) g. `momentum` sums up the
-    changes: b <- momentum b + g / (...),  p <- p - lr b. `weight_decay` adds weight_decay p to g; `maximize` goes up.
-    `foreach` and `capturable` choose between torch's kernels and have no effect here. ValueError for settings out of
-    range. G. Hinton, lecture 6 of *Neural networks for machine learning*, 2012; A. Graves, 2013 (centered).
+    `centered` takes the mean of g into account: sqrt(v - m^2) with m <- alpha m + (1 - alpha) g. `momentum` accumulates
+    the changes: b <- momentum b + g / (...), p <- p - lr b. `weight_decay` adds weight_decay p to g; `maximize`
+    ascends. `foreach` and `capturable` choose between torch's kernels and have no effect here. ValueError for settings
+    out of range. G. Hinton, lecture 6 of *Neural networks for machine learning*, 2012; A. Graves, 2013 (centered).
 
     >>> w = rushlight.tensor([1.], requires_grad=True)
     >>> optimizer = rushlight.optim.RMSprop([w], lr=0.01)

@@ -24,7 +24,7 @@ class Rprop(Elementwise):
     """p <- p - sign(g) s. The step size s of an element is multiplied by etas[1] while its gradient keeps its sign,
     else by etas[0].
 
-    s starts at lr and stays within `step_sizes`. For whole data sets, not batches. `maximize` goes up. `foreach` and
+    s starts at lr and stays within `step_sizes`. For whole data sets, not batches. `maximize` ascends. `foreach` and
     `capturable` choose between torch's kernels and have no effect here. ValueError for settings out of range. M.
     Riedmiller, H. Braun, *A direct adaptive method for faster backpropagation learning*, 1993.
 

@@ -53,7 +53,7 @@ def get_ema_avg_fn(decay: float = 0.999) -> Average:
 
 
 def for_lists(average: Average, weight: Callable[[Any], Any]) -> Callable:
-    """The same for lists of tensors of one dtype, in place. `weight(n)`: the weight of the new tensors in
+    """The function for lists of tensors of one dtype, in place. `weight(n)`: the weight of the new tensors in
     floating-point averages."""
 
     @no_grad()
@@ -129,7 +129,7 @@ class AveragedModel(Module):
 
     @no_grad()
     def update_parameters(self, model: Module) -> None:
-        """Take the model's present parameters into the average."""
+        """Add the model's current parameters to the average."""
         pairs = list(zip(self._tensors(self.module), self._tensors(model)))
         if self.n_averaged.item() == 0:
             copy_all(pairs)
@@ -158,7 +158,7 @@ def copy_all(pairs: list[tuple[Tensor, Tensor]]) -> None:
 def update_bn(loader: Iterable[Any], model: Module, device: Any = None) -> None:
     """Recompute running_mean and running_var of each batch norm in the model, over all batches of a loader.
 
-    Of a batch that is a list or tuple the first element is given to the model.
+    If a batch is a list or tuple, the model gets its first element.
 
     >>> model = rushlight.nn.BatchNorm1d(1)
     >>> rushlight.optim.swa_utils.update_bn([rushlight.tensor([[0.], [2.]]), rushlight.tensor([[4.], [6.]])], model)
@@ -212,7 +212,7 @@ class SWALR(Chainable):
         super().__init__(optimizer, last_epoch)
 
     def _done(self, step: int) -> float:
-        """How far the rates have gone after a number of steps: 0 to 1."""
+        """The fraction of the change that is done after a number of steps: 0 to 1."""
         t = max(0.0, min(1.0, step / max(1, self.anneal_epochs)))
         return t if self._anneal_strategy == "linear" else (1 - cos(pi * t)) / 2
 

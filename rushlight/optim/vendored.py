@@ -32,7 +32,7 @@ def _to_scalar(x: Any) -> Any:
 
 
 def _stack_if_compiling(x: Any) -> Any:
-    """x itself; only torch's compiler stacks."""
+    """x itself; only torch's compiler stacks tensors."""
     return x
 
 
@@ -49,7 +49,7 @@ def _view_as_real(params: list[Tensor], *state_and_grads: list[Tensor]) -> None:
 def _default_to_fused_or_foreach(
     params: list[Tensor], differentiable: bool, use_fused: bool = False
 ) -> tuple[bool, bool]:
-    """Whether the fused and the list-wise form suit, (fused, foreach): of parameters on a CPU the second never does."""
+    """(fused, foreach): whether torch's fused and list-wise forms can be used. On a CPU, `foreach` is never used."""
     fused = use_fused and not differentiable and all(p is None or p.is_floating_point() for p in params)
     return fused, False
 

@@ -22,7 +22,8 @@ _LOW_53 = np.array(2**53 - 1, np.uint64)
 def bernoulli(stream: Stream, p: np.ndarray, dtype: DType | None = None) -> np.ndarray:
     """1 where u < p, else 0, for a probability per element; u has 53 bits if p is float64, else 24.
 
-    Shape: that of p. Dtypes: p floating; the result `dtype`, or p's. RuntimeError if a p is not in [0, 1].
+    Shape: the shape of p. Dtypes: p floating; result: `dtype`, default the dtype of p. RuntimeError if a p is not in
+    [0, 1].
 
     >>> rushlight.Generator().manual_seed(0).bernoulli(np.array([0.5, 1.0, 0.0]))
     array([0., 1., 0.])
@@ -46,7 +47,7 @@ def bernoulli(stream: Stream, p: np.ndarray, dtype: DType | None = None) -> np.n
 
 
 def bernoulli_scalar(stream: Stream, p: float, shape: Shape, dtype: DType = np.bool_) -> np.ndarray:
-    """1 where u < p, else 0, for one probability; u has 53 bits whatever the dtype.
+    """1 where u < p, else 0, for one probability; u has 53 bits for all dtypes.
 
     Shape: `shape`. Dtypes: bool, integers, floating. RuntimeError if p is not in [0, 1]. The numbers depend on the
     generator's attribute `stream`; see `Generator`.

@@ -19,8 +19,8 @@ _KINDS = {"f": "floating", "c": "complex", "i": "signed integer", "u": "unsigned
 def empty(op: str, shape: Shape, dtype: DType, kinds: str) -> tuple[np.ndarray, np.ndarray]:
     """A new array and its flat view, of the real and imaginary parts if it is complex.
 
-    `kinds` says which dtypes `op` has: f floating, c complex, i signed, u unsigned integer, b bool. NotImplementedError
-    for another dtype, as in torch."""
+    `kinds`: the dtypes of `op`: f floating, c complex, i signed, u unsigned integer, b bool. NotImplementedError for
+    another dtype, as in torch."""
     out = np.empty(shape, dtype)
     kind = kind_of(out.dtype)
     if kind not in kinds:
@@ -51,7 +51,7 @@ def memory_axes(array: np.ndarray) -> list[int]:
 def in_memory_order(array: np.ndarray) -> np.ndarray:
     """A view with the axes in the order of `memory_axes`.
 
-    To do as `x.uniform_()` on an array `x` that may be transposed or sliced:
+    For `x.uniform_()` on an array `x` that may be transposed or sliced:
 
     >>> x = np.empty((3, 2)).T
     >>> target = in_memory_order(x)

@@ -82,7 +82,8 @@ def odd_sum(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def narrow(values: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """float64 or float32 `values` in `dtype`. To half and bfloat16 by way of float32, two roundings as in torch."""
+    """float64 or float32 `values` in `dtype`. half and bfloat16 are rounded from float32, so there are two roundings,
+    as in torch."""
     if dtype.itemsize < 4:
         values = values.astype(np.float32, copy=False)
     return values.astype(dtype, copy=False)

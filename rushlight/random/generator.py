@@ -59,16 +59,16 @@ def told() -> None:
 
 
 class Generator(Stream):
-    """The random numbers of torch 2.13 on a CPU, bit for bit: the same seed gives the same numbers.
+    """The random numbers of torch 2.13 on a CPU, bit for bit: a seed gives torch's numbers.
 
-    A method that draws returns a new NumPy array and may be called from several threads. State and numbers go both ways
+    A method that draws returns a new NumPy array and may be called from several threads. States can be exchanged
     between rushlight and torch: `get_state()` gives the bytes of `torch.Generator.get_state()`. Until it is seeded, a
-    generator stands where a new torch.Generator does.
+    generator has the state of a new torch.Generator.
 
-    `stream` chooses the numbers of `bernoulli_scalar`, and so of every dropout. 'portable', the default, is what torch
-    2.7 and later draw everywhere, and older ones on CPUs that are not Intel's; 'intel' is what torch up to 2.6 drew on
-    Intel CPUs, by a generator of the MKL library that a single word seeds (torch switched it off for repeating itself:
-    pytorch/pytorch#132395).
+    `stream` chooses the numbers of `bernoulli_scalar`, and so of every dropout. 'portable', the default: the numbers of
+    torch 2.7 and later, and of older versions on CPUs that are not Intel's. 'intel': the numbers of torch up to 2.6 on
+    Intel CPUs, from a generator of the MKL library that is seeded by a single word (torch switched it off because its
+    numbers repeat: pytorch/pytorch#132395).
 
     RuntimeError for a device that is not 'cpu'.
 
@@ -118,7 +118,7 @@ class Generator(Stream):
 
     @drawing
     def seed_number(self) -> int:
-        """A seed for another generator: `int(random_((), np.int64))`, in a fifth of the calls."""
+        """A seed for another generator: `int(random_((), np.int64))`, with a fifth of the calls."""
         high, low = self.words(2).tolist()
         return (high << 32 | low) % (2**63)
 

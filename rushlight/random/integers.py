@@ -25,7 +25,7 @@ def randint(stream: Stream, low: int, high: int, shape: Shape, dtype: DType = np
     """low + w mod (high - low), w a word of 32 bits, or of 64 where high - low >= 2^28.
 
     Shape: `shape`. Dtypes: bool, integers, float16, bfloat16, float32, float64; bounds that a floating dtype does not
-    hold move inwards, as in torch. RuntimeError if low >= high or a bound does not fit the dtype.
+    hold are moved inwards, as in torch. RuntimeError if low >= high or a bound does not fit the dtype.
 
     >>> rushlight.Generator().manual_seed(0).randint(0, 10, 5)
     array([4, 9, 3, 0, 3])
@@ -41,8 +41,8 @@ def randint(stream: Stream, low: int, high: int, shape: Shape, dtype: DType = np
 def random_(stream: Stream, shape: Shape, dtype: DType = np.int64, low: int | None = None) -> np.ndarray:
     """Any number of the dtype from 0 on, or from `low` on: up to the largest integer, or 2^digits of a floating dtype.
 
-    Shape: `shape`. Dtypes: bool, signed integers, uint8, float16, bfloat16, float32, float64, and with `low` the other
-    unsigned integers but uint64. RuntimeError if `low` does not fit the dtype.
+    Shape: `shape`. Dtypes: bool, signed integers, uint8, float16, bfloat16, float32, float64, and with `low` also
+    uint16 and uint32. RuntimeError if `low` does not fit the dtype.
 
     >>> rushlight.Generator().manual_seed(0).random_(2, np.uint8)
     array([172,  47], dtype=uint8)
@@ -80,7 +80,7 @@ def _fill_from_zero(stream: Stream, flat: np.ndarray, count: int, wide: bool) ->
 
 
 def as_dtype(values: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """Integers in `dtype`, to half and bfloat16 by way of float32."""
+    """Integers in `dtype`; half and bfloat16 are rounded from float32."""
     return narrow(values, dtype) if kind_of(dtype) == "f" else values.astype(dtype, copy=False)
 
 
@@ -162,9 +162,9 @@ def randperm(stream: Stream, n: int, dtype: DType = np.int64) -> np.ndarray:
 def exchanged(partners: np.ndarray) -> np.ndarray:
     """0, ..., n-1 after exchanging elements i and partners[i] >= i, for i = 0, 1, ..., without a loop.
 
-    Step i takes from place partners[i] the number that the last earlier step with the same partner left there, or the
-    place's own number if there is none. The number that a step leaves is the one in its own place, traced back to an
-    untouched place."""
+    Step i takes the number at partners[i]: the number that the last earlier step with the same partner left there, or
+    partners[i] itself without such a step. The step leaves there the number of its own place i, which is found in the
+    same way."""
     if len(partners) < MIN_VECTORIZED:
         order = list(range(len(partners)))
         for i, other in enumerate(partners.tolist()):

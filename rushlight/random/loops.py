@@ -1,6 +1,6 @@
 """Loops over random words for Numba (imported here): the same bits as the NumPy versions, faster.
 
-Numba caches the machine code beside this file or in the user's cache folder. The polynomials are those of
+Numba caches the machine code beside this file or in the user's cache folder. The polynomials are defined in
 `vector_math`; `fma` is the processor's instruction, or the C library's function."""
 
 from __future__ import annotations

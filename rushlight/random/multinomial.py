@@ -14,7 +14,7 @@ from .stream import Stream
 
 _MAX_CATEGORIES = 2**24
 
-# comparisons of a row and of all that are sooner made than looked for
+# numbers of comparisons, of a row and in total, below which comparing is faster than searching
 MAX_ROW_COMPARISONS, MAX_COMPARISONS = 1 << 12, 1 << 22
 
 
@@ -23,8 +23,8 @@ def multinomial(stream: Stream, weights: np.ndarray, num_samples: int, replaceme
 
     Shapes: weights (c,) -> (num_samples,), (n, c) -> (n, num_samples). Dtypes: weights floating, result int64.
     RuntimeError for other shapes, weights that are negative, infinite, nan or all zero, and for more samples without
-    replacement than categories. One sample, or no replacement: the largest of weight / exponential (where float16 or
-    bfloat16 makes some equal, torch's order of those is not followed). Else the inverse of the cumulative sum.
+    replacement than categories. One sample, or no replacement: the largest of weight / exponential (equal quotients in
+    float16 or bfloat16 may be in another order than torch's). Else the inverse of the cumulative sum.
 
     >>> rushlight.Generator().manual_seed(0).multinomial(np.array([0.1, 0.2, 0.7]), 2)
     array([2, 1])
@@ -72,7 +72,7 @@ def check(weights: np.ndarray, num_samples: int, replacement: bool) -> None:
         )
     if categories > _MAX_CATEGORIES:
         raise runtime_error(f"multinomial: number of categories cannot exceed 2^24, got {categories}")
-    if weights.size and weights.itemsize > 2:  # four calls where all is well
+    if weights.size and weights.itemsize > 2:  # only four calls for valid weights
         total, least, most = np.add.reduce(weights, -1), np.minimum.reduce, np.maximum.reduce
         if least(weights, None) >= 0 and least(total, None) > 0 and most(total, None) < np.inf:
             return

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-# log k! minus Stirling's formula, for k < 10
+# log k! minus Stirling's approximation, for k < 10
 STIRLING_REST = (
     0.0810614667953272, 0.0413406959554092, 0.0276779256849983, 0.02079067210376509, 0.0166446911898211,
     0.0138761288230707, 0.0118967099458917, 0.0104112652619720, 0.00925546218271273, 0.00833056343336287,
@@ -25,8 +25,8 @@ Drawn = tuple[float, int]
 def filler(one: Callable) -> Callable:
     """A function fill(words, progress, out, x, y) that draws all numbers of a sampler, from index progress[0] on.
 
-    `progress` holds the state at the begin of the present number: its index in `out`, the index of its first word, and
-    the spare normal. When the words run out, the caller continues from there with more words."""
+    `progress` holds the state at the beginning of the current number: its index in `out`, the index of its first word,
+    and the spare normal. When the words run out, the caller continues from there with more words."""
 
     def fill(words: Any, progress: Any, out: Any, x: Any, y: Any) -> None:
         at, spare = int(progress[1]), progress[2]

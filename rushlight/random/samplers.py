@@ -20,7 +20,7 @@ from .rejection import poisson as poisson_one
 from .stream import Stream
 
 _THIRD = np.float32(1) / np.float32(3)
-_MAX_WORDS_AHEAD = 2**16  # words that are read ahead
+_MAX_WORDS_AHEAD = 2**16  # number of words that are read ahead
 _NO_WORDS = np.empty(0, np.uint32)
 _LOOPS = {one: Loop(one.__name__, cost=20, libm=True) for one in (poisson_one, binomial_one, gamma_one)}
 
@@ -65,7 +65,7 @@ def _sampled(stream: Stream, one: Callable, x: np.ndarray, y: np.ndarray) -> np.
 def poisson(stream: Stream, rate: np.ndarray) -> np.ndarray:
     """k with probability exp(-rate) rate^k / k!, for a rate per element.
 
-    Shape and dtype: those of `rate`, floating. RuntimeError for a rate that is negative, infinite or nan. Products of
+    Shape and dtype: as `rate`, floating. RuntimeError for a rate that is negative, infinite or nan. Products of
     uniforms below a rate of 10 (D. Knuth), else transformed rejection (W. Hoermann, PTRS, 1993).
 
     >>> rushlight.Generator().manual_seed(0).poisson(np.array([4.0, 50.0]))
@@ -85,9 +85,9 @@ def poisson(stream: Stream, rate: np.ndarray) -> np.ndarray:
 def binomial(stream: Stream, count: np.ndarray, p: np.ndarray) -> np.ndarray:
     """Successes among `count` trials of probability p each.
 
-    Shapes: p broadcasts to that of `count`. Dtypes: float32 or float64, the same for both; so is the result. TypeError
-    for other dtypes, RuntimeError for a count that is negative or infinite, and for p outside [0, 1]. Geometric gaps
-    where count * p < 10, else transformed rejection (W. Hoermann, BTRS, 1993).
+    Shapes: p broadcasts to the shape of `count`. Dtypes: float32 or float64, the same for `count`, p and the result.
+    TypeError for other dtypes, RuntimeError for a count that is negative or infinite, and for p outside [0, 1].
+    Geometric gaps where count * p < 10, else transformed rejection (W. Hoermann, BTRS, 1993).
 
     >>> rushlight.Generator().manual_seed(0).binomial(np.array([10.0, 100.0]), np.array([0.5, 0.5]))
     array([ 7., 51.])
@@ -103,7 +103,7 @@ def binomial(stream: Stream, count: np.ndarray, p: np.ndarray) -> np.ndarray:
 def standard_gamma(stream: Stream, alpha: np.ndarray) -> np.ndarray:
     """Density x^(alpha-1) exp(-x) / Gamma(alpha), for an alpha per element (G. Marsaglia, W. Tsang, 2000).
 
-    Shape and dtype: those of `alpha`, float32 or float64. RuntimeError for an alpha that is negative, infinite or nan.
+    Shape and dtype: as `alpha`, float32 or float64. RuntimeError for an alpha that is negative, infinite or nan.
     Results are at least the dtype's smallest normal number.
 
     >>> rushlight.Generator().manual_seed(0).standard_gamma(np.array([1.0, 5.0]))
@@ -117,9 +117,9 @@ def standard_gamma(stream: Stream, alpha: np.ndarray) -> np.ndarray:
 def dirichlet(stream: Stream, alpha: np.ndarray) -> np.ndarray:
     """Gammas of the alphas, divided by their sum over the last dimension.
 
-    Shape and dtype: those of `alpha`, which has a dimension at least; float32 or float64. RuntimeError as of
-    `standard_gamma`. Results lie between the dtype's smallest normal number and the last number before 1. In float64
-    the last bit may differ from torch's, which adds up in an order that depends on the processor.
+    Shape and dtype: as `alpha`, of at least one dimension; float32 or float64. RuntimeError as for `standard_gamma`.
+    Results lie between the dtype's smallest normal number and the last number before 1. In float64 the last bit may
+    differ from torch's, whose order of summation depends on the processor.
 
     >>> rushlight.Generator().manual_seed(0).dirichlet(np.array([1.0, 1.0, 1.0]))
     array([0.83490015, 0.13168619, 0.03341366])

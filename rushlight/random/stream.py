@@ -74,7 +74,7 @@ class Stream:
 
     @property
     def started_from(self) -> int:
-        """The present seed; chosen now if none was given."""
+        """The seed; drawn now if none was given."""
         if self._seed is None:
             self._seed = int.from_bytes(os.urandom(8), "little")
         return self._seed
@@ -139,7 +139,7 @@ class Stream:
         return self._worked_on(every_unit53)[start:end:2]
 
     def _worked_on(self, work: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
-        """work(block), computed once for all small draws from the present block: a draw then costs a slice."""
+        """work(block), computed once for all small draws from the current block: a draw is then a slice."""
         block, made = self._work.get(work, (None, None))
         if block is not self._block:
             made = work(self._block)
@@ -222,7 +222,8 @@ def nothing_to_mix() -> Any:
 
 
 def unseeded_twister() -> Any:
-    """A twister that will be seeded by the caller; skips NumPy's mixing of a seed, most of the time of MT19937(0)."""
+    """A twister that the caller will seed. It skips NumPy's mixing of a seed, which takes most of the time of
+    MT19937(0)."""
     return np.random.MT19937(nothing_to_mix())
 
 

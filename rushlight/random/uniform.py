@@ -35,7 +35,7 @@ def uniform(stream: Stream, shape: Shape, dtype: DType = np.float32, low: float 
             block[...] = stream.uniform53(len(block)) if unit else fma64(stream.uniform53(len(block)), high - low, low)
         return out
     single = UNIT if unit else (np.float32(low), np.float32(high))
-    # NumPy's u is nearly as fast
+    # NumPy is nearly as fast
     loop = None if parts.itemsize < 4 else _LOOP.compiled if unit else _LOOP(len(parts))
     for block in blocks(parts):
         if loop is not None:
@@ -56,7 +56,7 @@ def half(values: np.ndarray, low: np.float32, high: np.float32, dtype: np.dtype)
 
 
 def check_bounds(dtype: np.dtype, low: float, high: float) -> None:
-    """RuntimeError unless low <= high, both in the dtype's range, and so is high - low."""
+    """RuntimeError unless low <= high, and low, high and high - low are in the dtype's range."""
     limit = largest(dtype)
     if -limit <= low <= high <= limit and high - low <= limit:
         return

@@ -2,7 +2,7 @@
 
 For float32: the polynomials of the Cephes library (S. L. Moshier) in the form of avx_mathfun.h (G. Garberoglio, zlib
 licence), evaluated with FMAs where g++ fuses them. For float64: the C library's functions, one number at a time, since
-NumPy's vector functions may differ in the last bit. `loops` has the same for Numba."""
+NumPy's vector functions may differ in the last bit. `loops` has these functions for Numba."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _COS_SIN = _constants(
     ),
     F64,
 )
-# in parts, negated
+# split into parts, negated
 _QUARTER_PI = _constants((-0.78515625, -2.4187564849853515625e-4, -3.77489497744594108e-8))
 _FOUR_OVER_PI, _SQRT_HALF = _constants((1.27323954473516, 0.707106781186547524))
 _LOG_2, _LOG_2_REST = _constants((0.693359375, -2.12194440e-4))
@@ -118,7 +118,8 @@ def _horner(x: np.ndarray, coefficients: list[np.ndarray]) -> np.ndarray:
 
 
 def _fma(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
-    """a*b + c through float64. Not exact for all operands, but for those used here: checked for all 2^24 uniforms."""
+    """a*b + c through float64. Not exact for all operands, but exact for the operands used here, which was checked for
+    all 2^24 uniforms."""
     y = np.multiply(a, b, dtype=F64)
     y += c
     return y.astype(F32)

@@ -338,7 +338,7 @@ def slopes(input: Tensor, lower: float, upper: float) -> np.ndarray:
 
 
 def default_dim(name: str, ndim: int) -> int:
-    """The dimension that old programs left unsaid."""
+    """The default dimension of old programs, which omitted `dim`."""
     warn(f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an argument.")
     return 0 if ndim in (0, 1, 3) else 1
 
@@ -373,8 +373,8 @@ def log_softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dty
 def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1) -> Tensor:
     """softmax((logits + noise) / tau) along `dim`, noise = -log(-log u): a sample of the classes that has a gradient.
 
-    `hard`: exactly one-hot going forward, soft going backward. `eps` does nothing, as in torch. E. Jang, S. Gu, B.
-    Poole, *Categorical reparameterization with Gumbel-softmax*, 2017.
+    `hard`: the result is one-hot, with the gradient of the soft sample. `eps` does nothing, as in torch. E. Jang, S.
+    Gu, B. Poole, *Categorical reparameterization with Gumbel-softmax*, 2017.
 
     >>> _ = rushlight.manual_seed(0)
     >>> rushlight.nn.functional.gumbel_softmax(rushlight.zeros(2, 3), hard=True)
@@ -383,7 +383,7 @@ def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: floa
     """
     if eps != 1e-10:
         warn("`eps` parameter is deprecated and has no effect.")
-    dim = wrap(dim, logits._array.ndim)  # before the draw: a refused call draws nothing
+    dim = wrap(dim, logits._array.ndim)  # before the draw: a call that raises draws nothing
     noise = empty_like(logits.detach(), memory_format=contiguous_format).exponential_().log()
     soft = reduce_api.softmax(e.div(e.sub(logits, noise), tau), dim)
     if not hard:

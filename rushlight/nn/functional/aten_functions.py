@@ -1,5 +1,5 @@
-"""The lower-level functions behind nn.functional that torch exports: positional arguments, and results that their
-backward would need."""
+"""The lower-level functions behind nn.functional that torch exports. Their arguments are positional; they also return
+the values that torch's backward needs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def embedding_bag(
     padding_idx: int | None = None,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
     """(out, bag of each index, size of each bag, row of each maximum): nn.functional.embedding_bag with mode 0 sum, 1
-    mean, 2 max. The last three serve torch's backward; values that backward does not need, as for sums, are 0.
+    mean, 2 max. The last three are for torch's backward; a value that it does not need is 0.
 
     >>> rushlight.embedding_bag(rushlight.eye(2), rushlight.tensor([0, 1, 1]), rushlight.tensor([0, 2]))[0]
     tensor([[1., 1.],
@@ -53,7 +53,7 @@ def embedding_bag(
 
 
 def embedding_renorm_(input: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> Tensor:
-    """input[i] = input[i] min(1, max_norm / |input[i]|) for the rows i that are looked up: shortened in place.
+    """input[i] = input[i] min(1, max_norm / |input[i]|), in place, for the rows i that are looked up.
 
     >>> rushlight.embedding_renorm_(rushlight.tensor([[3., 4.], [6., 8.]]), rushlight.tensor([0]), 1.0, 2.0)
     tensor([[0.6000, 0.8000],
@@ -64,7 +64,7 @@ def embedding_renorm_(input: Tensor, indices: Tensor, max_norm: float, norm_type
 
 
 def native_dropout(input: Tensor, p: float, train: bool | None) -> tuple[Tensor, Tensor]:
-    """(dropout(input), which elements were kept).
+    """(dropout(input), mask of the elements that were kept).
 
     >>> rushlight.native_dropout(rushlight.ones(2), 0.5, False)
     (tensor([1., 1.]), tensor([True, True]))
@@ -132,7 +132,7 @@ def max_pool1d_with_indices(
 
 
 def norm_except_dim(v: Tensor, pow: float = 2, dim: int = 0) -> Tensor:
-    """The norm over all dimensions but one, which are kept; of all where `dim` is -1.
+    """The norm over all dimensions except `dim`, which keep size 1; over all dimensions if `dim` is -1.
 
     >>> rushlight.norm_except_dim(rushlight.tensor([[3., 4.], [6., 8.]]))
     tensor([[ 5.],
@@ -168,7 +168,7 @@ def nuclear_norm(input: Tensor, dim: Sequence[int] | None = None, keepdim: bool 
 
 
 def affine_grid_generator(theta: Tensor, size: Sequence[int], align_corners: bool) -> Tensor:
-    """nn.functional.affine_grid: where in [-1, 1] x [-1, 1] each place of the output looks.
+    """nn.functional.affine_grid: the point in [-1, 1] x [-1, 1] of each element of the output.
 
     >>> rushlight.affine_grid_generator(rushlight.eye(2, 3)[None], (1, 1, 2, 2), True)[..., 0]
     tensor([[[-1.,  1.],
@@ -235,7 +235,7 @@ def recurrent_function(name: str, mode: str, states: int) -> Callable:
 
 
 def grouped(params: Sequence[Tensor], has_biases: bool) -> Any:
-    """The weights of one direction of a layer: without biases the third is a projection."""
+    """The weights of one direction of a layer. Without biases, the third weight is the projection."""
     w_ih, w_hh, *more = params
     biases = more[:2] if has_biases else [None, None]
     return recurrent.Weights(w_ih, w_hh, *biases, *more[2 if has_biases else 0 :])

@@ -21,9 +21,9 @@ def scaled_dot_product_attention(
 ) -> Tensor:  # fmt: skip
     """softmax(q k^T scale + mask) v: q (..., L, E), k (..., S, E), v (..., S, F) -> (..., L, F).
 
-    `scale`: default 1 / sqrt(E). `attn_mask`: booleans, true where a query may look, or numbers to add. `is_causal`:
-    query i looks at keys up to i. `enable_gqa`: fewer heads (dimension -3) in k and v are shared by several of q.
-    RuntimeError for a mask together with `is_causal`, and for shapes or dtypes that do not fit.
+    `scale`: default 1 / sqrt(E). `attn_mask`: booleans, true where a query may attend, or numbers to add. `is_causal`:
+    query i attends to keys up to i. `enable_gqa`: k and v have fewer heads (dimension -3); several heads of q share
+    one. RuntimeError for a mask together with `is_causal`, and for shapes or dtypes that do not match.
 
     >>> x = rushlight.ones(1, 3, 4)
     >>> rushlight.nn.functional.scaled_dot_product_attention(x, x, x).shape
@@ -47,7 +47,8 @@ def scaled_dot_product_attention(
 
 
 def at_once(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> bool:
-    """Whether one op can do it: of plain tensors whose leading dimensions agree, under a mask without a gradient."""
+    """Whether a single op computes the call: for plain tensors with equal leading dimensions, and a mask without a
+    gradient."""
     q, k, v, m = query._array, key._array, value._array, mode()
     if q.__class__ is not np.ndarray or k.__class__ is not np.ndarray or v.__class__ is not np.ndarray:
         return False  # samples of vmap
@@ -78,7 +79,7 @@ def covers(mask: tuple, scores: tuple) -> bool:
 
 
 def check(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, is_causal: bool) -> None:
-    """Errors where the arguments do not go together."""
+    """Errors for arguments that do not match."""
     shapes = [t._array.shape for t in (query, key, value)]
     if any(len(s) < 2 for s in shapes):
         raise runtime_error(

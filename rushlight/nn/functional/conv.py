@@ -61,8 +61,8 @@ def convolve(n: int) -> Callable:
 
 
 def padded(x: Tensor, padding: str, kernel: tuple, stride: tuple, dilation: tuple) -> tuple[Tensor, tuple[int, ...]]:
-    """The input and the padding in numbers for 'same' and 'valid'; padding that 'same' needs on one side only is added
-    first.
+    """The input and the padding in numbers for 'same' and 'valid'; the extra padding of one side, for 'same', is added
+    to the input.
     """
     if padding == "valid":
         return x, (0,) * len(kernel)
@@ -146,7 +146,7 @@ def convolve_transposed(n: int) -> Callable:
     ) -> Tensor:  # fmt: skip
         x, added = with_batch(input, n, name)
         check_weight(weight, n, name, input)
-        # rounded with the bias
+        # one rounding, with the bias
         if bias is not None and is_half(x._array) and bias.dtype is weight.dtype is x.dtype:
             return called(
                 in_single(
@@ -169,7 +169,7 @@ def convolve_transposed(n: int) -> Callable:
             raise runtime_error(f"{name}: calculated output size {list(size)} is too small", "pad less")
         if all(o < s for o, s in zip(extra, stride)):
             out = conv_input_grad(x, weight, size, stride, padding, dilation, groups)
-        else:  # an input of that size would give more than x: cut from the whole
+        else:  # a convolution of such an output has more elements than x: compute all, then cut
             out = conv_input_grad(x, weight, whole, stride, (0,) * n, dilation, groups)
             out = pad(out, [a for p, o in reversed(list(zip(padding, extra))) for a in (-p, o - p)])
         if bias is not None:
@@ -192,7 +192,7 @@ def convolve_transposed(n: int) -> Callable:
 
 
 def check_transposed(x: Tensor, weight: Tensor, stride: tuple, dilation: tuple, extra: tuple) -> None:
-    """RuntimeError where the channels do not fit, or the output padding is too large to be a padding."""
+    """RuntimeError for a wrong number of channels, or an output padding that is too large."""
     channels, wanted = x._array.shape[1], weight._array.shape[0]
     if channels != wanted:
         raise runtime_error(
@@ -215,7 +215,7 @@ conv_transpose1d, conv_transpose2d, conv_transpose3d = (convolve_transposed(n) f
 def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Tensor:
     """Windows as columns: out[n, (c, i, j), (p, q)] = x[n, c, p s - pad + i d, q s - pad + j d], 0 on padding.
 
-    (N, C, H, W) -> (N, C kh kw, L), or without N. RuntimeError where no window fits.
+    (N, C, H, W) -> (N, C kh kw, L), or without N. RuntimeError if the input is smaller than a window.
 
     >>> from rushlight.nn import functional as F
     >>> F.unfold(rushlight.arange(9.).reshape(1, 1, 3, 3), kernel_size=2)  # a column for each of 4 windows
@@ -236,9 +236,10 @@ def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0,
 def fold(
     input: Tensor, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1
 ) -> Tensor:
-    """out[n, c, h, w] = sum of the elements that `unfold` takes from there: (N, C kh kw, L) -> (N, C, *output_size).
+    """out[n, c, h, w] = sum of the elements that `unfold` takes from [n, c, h, w]: (N, C kh kw, L) -> (N, C,
+    *output_size).
 
-    Both may lack N. RuntimeError where the columns do not fit the output size.
+    Both may lack N. RuntimeError for columns that do not match the output size.
 
     >>> from rushlight.nn import functional as F
     >>> F.fold(rushlight.ones(1, 4, 4), output_size=3, kernel_size=2)  # how many windows meet at each place
@@ -266,7 +267,7 @@ def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, pad: int = 0) -> Tenso
     """out[t, n, o] = b[o] + sum over k, c of input[t - pad + k, n, c] w[k, c, o]: conv1d with time first.
 
     input (T, N, C), weight (kernel, C, O), bias (O,) -> (T + 2 pad - kernel + 1, N, O). RuntimeError for shapes that do
-    not fit.
+    not match.
 
     >>> from rushlight.nn import functional as F
     >>> F.conv_tbc(rushlight.ones(5, 1, 2), rushlight.ones(3, 2, 4), rushlight.zeros(4)).shape

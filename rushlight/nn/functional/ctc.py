@@ -22,12 +22,12 @@ def ctc_loss(
 ) -> Tensor:  # fmt: skip
     """-log of the sum, over all alignments of the labels with time, of the product of their probabilities.
 
-    log_probs (T, N, C), a log_softmax of float32 or float64, or (T, C); targets (N, S), of which the first
-    `target_lengths` count, or all sequences in one vector; lengths (N,), as tensors or tuples of ints. An alignment has
+    log_probs (T, N, C), a log_softmax of float32 or float64, or (T, C); targets (N, S), with the first `target_lengths`
+    labels of each row, or all sequences in one vector; lengths (N,), as tensors or tuples of ints. An alignment has
     each label once or several times in a row, and any number of blanks between labels. 'mean' divides each sample's
-    loss by its target length first. `zero_infinity`: 0, and no gradient, where the input is too short for the labels.
-    As in torch, the gradient is exp(x) - posterior, the gradient of the log_softmax's input. RuntimeError where sizes
-    do not fit; NotImplementedError for a second derivative, as in torch.
+    loss by its target length first. `zero_infinity`: 0, and no gradient, for an input that is too short for its labels.
+    As in torch, the gradient is exp(x) - posterior, the gradient of the log_softmax's input. RuntimeError for sizes
+    that do not match; NotImplementedError for a second derivative, as in torch.
 
     >>> x = rushlight.tensor([[0.6, 0.4], [0.6, 0.4]]).log()
     >>> rushlight.nn.functional.ctc_loss(x, rushlight.tensor([1]), (2,), (1,)).exp()
@@ -60,7 +60,8 @@ def whole_numbers(lengths: Any, name: str) -> tuple[int, ...]:
 
 
 def check(x: Tensor, targets: Tensor, inputs: tuple[int, ...], lengths: tuple[int, ...], blank: int) -> None:
-    """RuntimeError, in torch's words, where sizes and lengths do not fit, or numbers are not of float32 or float64."""
+    """RuntimeError, in torch's words, for sizes and lengths that do not match, or dtypes other than float32 and
+    float64."""
     if not x.is_floating_point() or x._array.dtype.itemsize < 4:
         raise not_implemented_error(
             f"\"ctc_loss\" not implemented for '{x.dtype.scalar_type}'", "convert log_probs with .float()"

@@ -26,9 +26,9 @@ def embedding(
 ) -> Tensor:  # fmt: skip
     """out[...] = weight[input[...]]: the rows of a table, looked up by integers. input (*), weight (n, d) -> (*, d).
 
-    `padding_idx`: a row that gets no gradient; `max_norm`: longer rows that are looked up are first shortened in place;
-    `scale_grad_by_freq`: divide each row's gradient by how often it was looked up; `sparse`: the gradient of a leaf is
-    a sparse tensor of the rows that were looked up. IndexError for a row that is not there.
+    `padding_idx`: a row that gets no gradient. `max_norm`: longer rows that are looked up are first scaled down to this
+    norm, in place. `scale_grad_by_freq`: divide a row's gradient by the number of its look-ups. `sparse`: the gradient
+    of a leaf is a sparse tensor with the rows that were looked up. IndexError for a row that does not exist.
 
     >>> rushlight.nn.functional.embedding(rushlight.tensor([1, 0]), rushlight.tensor([[1., 2.], [3., 4.]]))
     tensor([[3., 4.],
@@ -71,7 +71,7 @@ def padding_row(padding_idx: int | None, weight: Tensor) -> int | None:
 
 
 def shorten(weight: Tensor, input: Tensor, max_norm: float, norm_type: float) -> None:
-    """Scale the rows that are looked up and longer than `max_norm` down to it, in place."""
+    """Scale rows that are looked up and longer than `max_norm` down to this norm, in place."""
     noticed(input)
     with no_grad():
         rows = from_array(np.unique(input._array))
@@ -91,8 +91,8 @@ def embedding_bag(
 
     input (B, N), or (N,) with the `offsets` (B,) at which bags begin; weight (n, d) -> (B, d). `per_sample_weights` (as
     input): factors of the rows, with mode 'sum' only. Rows of `padding_idx` do not count; an empty bag gives 0.
-    `max_norm`, `scale_grad_by_freq` and `sparse` as in `embedding`. RuntimeError for rows that are not there,
-    ValueError for another mode.
+    `max_norm`, `scale_grad_by_freq` and `sparse` as in `embedding`. RuntimeError for rows that do not exist, ValueError
+    for another mode.
 
     >>> from rushlight.nn import functional as F
     >>> rows = rushlight.tensor([[1.], [10.], [100.]])
@@ -156,7 +156,7 @@ def summed(
 
 
 def check_bags(input: Tensor, weight: Tensor, factors: Tensor | None, padding_idx: int | None) -> None:
-    """torch's errors for rows that are not there, and for factors of another shape or dtype."""
+    """torch's errors for rows that do not exist, and for factors of another shape or dtype."""
     if weight._array.ndim != 2:
         raise runtime_error("weight has to be a 2D Tensor", op="embedding_bag", shape=tuple(weight.shape))
     n, at = len(weight._array), input._array
@@ -184,7 +184,7 @@ def check_bags(input: Tensor, weight: Tensor, factors: Tensor | None, padding_id
 
 
 def of_one_size(rows: Tensor, factors: Tensor | None, mode: str) -> Tensor:
-    """Of each bag, rows (B, N, D) and factors (B, N), without a look at the numbers, so that programs can be
+    """The rows (B, N, D) and factors (B, N) of all bags, without a read of numbers, so that programs can be
     compiled."""
     if factors is not None:
         rows = e.mul(rows, unsqueeze(factors, -1))
@@ -192,7 +192,7 @@ def of_one_size(rows: Tensor, factors: Tensor | None, mode: str) -> Tensor:
 
 
 def bags(input: Tensor, offsets: Tensor | None, include_last: bool) -> tuple[np.ndarray, np.ndarray]:
-    """The rows one after another, and how many are in each bag."""
+    """(rows of all bags in order, number of rows of each bag)."""
     noticed(input)
     if input._array.ndim == 2:
         if offsets is not None:
@@ -214,7 +214,7 @@ def bags(input: Tensor, offsets: Tensor | None, include_last: bool) -> tuple[np.
 
 
 def checked_offsets(offsets: Tensor | None, size: int, include_last: bool) -> np.ndarray:
-    """The rows at which the bags of `size` rows begin. ValueError or RuntimeError for what cannot be such rows."""
+    """The offsets at which the bags begin among `size` rows. ValueError or RuntimeError for invalid offsets."""
     if offsets is None or offsets._array.ndim != 1:
         raise value_error(
             "offsets has to be a 1D Tensor but got "
@@ -263,7 +263,7 @@ def pooled(rows: Tensor, bag: np.ndarray, count: int, mode: str) -> Tensor:
 
 
 def bag_sizes(bag: np.ndarray, count: int, like: Tensor) -> Tensor:
-    """How many rows each bag has, at least 1, in a column (count, 1) of the dtype of `like`."""
+    """The number of rows of each bag, at least 1, in a column (count, 1) of the dtype of `like`."""
     sizes = np.maximum(np.bincount(bag, minlength=count), 1)[:, None]
     return from_array(sizes.astype(like._array.dtype))
 

@@ -1,4 +1,4 @@
-"""Images sampled at points of one's choice, and grids of points moved by affine maps."""
+"""Images sampled at given points, and grids of points transformed by affine maps."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from rushlight.ops.nn import grid_sample as g
 from rushlight.ops.shape.views import reshape, select, stack, transpose, unsqueeze
 from rushlight.ops.tensor.node_names import called
 
-MODES = ("bilinear", "nearest", "bicubic")  # torch's numbers for them are 0, 1, 2
+MODES = ("bilinear", "nearest", "bicubic")  # torch's codes are 0, 1, 2
 MAX_CACHED_POINTS = 1 << 14  # larger grids are not cached; 200 KB
 PADDINGS = ("zeros", "border", "reflection")
 CHANGED = (
@@ -31,13 +31,13 @@ CHANGED = (
 def grid_sample(
     input: Tensor, grid: Tensor, mode: str = "bilinear", padding_mode: str = "zeros", align_corners: bool | None = None
 ) -> Tensor:
-    """out[n, c, p] = input[n, c] at the point grid[n, p], between the elements around it.
+    """out[n, c, p] = input[n, c] at the point grid[n, p], interpolated between the elements around it.
 
     input (N, C, H, W), grid (N, Ho, Wo, 2) of points (x, y) from -1 to 1 -> (N, C, Ho, Wo); or (N, C, D, H, W) with
-    points (x, y, z), not for 'bicubic'. `mode`: 'bilinear', 'nearest' or 'bicubic'; `padding_mode`: what lies outside
-    is 0 ('zeros'), the nearest element ('border'), or the image mirrored ('reflection'). `align_corners`: -1 and 1 are
-    the centres of the corner elements, rather than their outer edges. RuntimeError for shapes that do not fit,
-    ValueError for another mode.
+    points (x, y, z), not for 'bicubic'. `mode`: 'bilinear', 'nearest' or 'bicubic'; `padding_mode`: outside of the
+    image, the value is 0 ('zeros'), the nearest element ('border'), or the mirrored image ('reflection').
+    `align_corners`: -1 and 1 are the centres of the corner elements, rather than their outer edges. RuntimeError for
+    shapes that do not fit, ValueError for another mode.
 
     >>> x = rushlight.tensor([[[[0., 1.], [2., 3.]]]])
     >>> rushlight.nn.functional.grid_sample(x, rushlight.zeros(1, 1, 1, 2), align_corners=False)
@@ -99,7 +99,7 @@ def cubic(t: Tensor, a: float = -0.75) -> list[Tensor]:
 
 
 def check_sizes(input: Tensor, grid: Tensor, mode: str) -> None:
-    """RuntimeError, in torch's words, where image and grid do not fit."""
+    """RuntimeError, in torch's words, for shapes of image and grid that do not match."""
     x, y = list(input._array.shape), list(grid._array.shape)
     n = len(x) - 2
     sizes = f"got input with sizes {x} and grid with sizes {y}"
@@ -171,7 +171,7 @@ def grid_sampler_3d(
 
 
 def affine_grid(theta: Tensor, size: Any, align_corners: bool | None = None) -> Tensor:
-    """grid[n, p] = theta[n] (p, 1): the points of an image of `size`, moved by affine maps, for `grid_sample`.
+    """grid[n, p] = theta[n] (p, 1): the points of an image of `size`, transformed by affine maps, for `grid_sample`.
 
     theta (N, 2, 3), size (N, C, H, W) -> (N, H, W, 2); or (N, 3, 4), (N, C, D, H, W) -> (N, D, H, W, 3). ValueError or
     NotImplementedError for other shapes, ValueError for integers.
@@ -209,8 +209,8 @@ def pixel_centres(size: tuple[int, ...], align: bool, d: dtype) -> np.ndarray:
 
 
 def steps(n: int, align: bool, d: dtype) -> np.ndarray:
-    """The centres of n elements, from -1 to 1, to torch's last bit: sampled at the points themselves, an image has a
-    gradient that changes from one side of an element's centre to the other."""
+    """The centres of n elements, from -1 to 1, equal to torch's to the last bit. The gradient of a sampled image jumps
+    at a centre, so a different rounding would give another gradient."""
     if n == 1:
         return np.zeros(1, d.numpy)
     edges = evenly_spaced(-1, 1, n, d)
@@ -218,7 +218,7 @@ def steps(n: int, align: bool, d: dtype) -> np.ndarray:
 
 
 def check_affine(theta: Tensor, size: tuple[int, ...]) -> None:
-    """ValueError, NotImplementedError or RuntimeError where theta and size do not fit."""
+    """ValueError, NotImplementedError or RuntimeError if theta and size do not match."""
     if not theta.is_floating_point():
         raise value_error(f"Expected theta to have floating point type, but got {theta.dtype}")
     n = len(size) - 2

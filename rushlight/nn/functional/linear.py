@@ -24,7 +24,7 @@ from rushlight.ops.shape.views import expand, permute, reshape
 
 
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None, *, out: Tensor | None = None) -> Tensor:
-    """x w^T + b: input (..., in), weight (out, in), bias (out,) -> (..., out). All of one dtype.
+    """x w^T + b: input (..., in), weight (out, in), bias (out,) -> (..., out). All have one dtype.
 
     RuntimeError where sizes do not fit.
 

@@ -25,7 +25,7 @@ Old = bool | None  # type of size_average and reduce, the older form of `reducti
 
 
 def reduced(loss: Tensor, reduction: str, name: str = "") -> Tensor:
-    """The mean, the sum, or the loss itself, by `reduction`; ValueError for another word."""
+    """The mean, the sum, or the loss itself, by `reduction`; ValueError for another value."""
     if reduction == "mean":
         loss = r.mean(loss)
     elif reduction == "sum":
@@ -220,7 +220,7 @@ def binary_cross_entropy(
 ) -> Tensor:  # fmt: skip
     """mean of -w (y log x + (1 - y) log(1 - x)), the logarithms not below -100; x are probabilities.
 
-    RuntimeError for x outside [0, 1] and for dtypes that differ, ValueError for shapes that do.
+    RuntimeError for x outside [0, 1] and for different dtypes, ValueError for different shapes.
 
     >>> from rushlight.nn import functional as F
     >>> F.binary_cross_entropy(rushlight.tensor([0.5, 0.9]), rushlight.tensor([1., 1.]), reduction="none")
@@ -342,7 +342,7 @@ def nll_loss(
 
 
 def check_classes(input: Tensor, target: Tensor, weight: Tensor | None) -> None:
-    """Errors in torch's words where the shapes of log-probabilities, classes and weights do not fit."""
+    """Errors in torch's words for shapes of log-probabilities, classes and weights that do not match."""
     x, t = input._array.shape, target._array.shape
     if not x:
         raise value_error("Expected 1 or more dimensions (got 0)", "input needs a logit for each class")
@@ -384,8 +384,8 @@ def cross_entropy(
     """mean of -log softmax(x)[n, y_n]: logits x (N, C, *d) or (C,), classes y (N, *d) or () in int64.
 
     y may also be probabilities, floats of the input's shape. `weight` (C,): factors of the classes; targets of
-    `ignore_index` do not count; `label_smoothing`: so much of the target is shared by all classes. Errors as for
-    `nll_loss`.
+    `ignore_index` do not count; `label_smoothing`: the fraction of the target that is distributed over all classes.
+    Errors as for `nll_loss`.
 
     >>> rushlight.nn.functional.cross_entropy(rushlight.tensor([[1., 2., 3.]]), rushlight.tensor([2]))
     tensor(0.4076)
@@ -436,7 +436,7 @@ def soft_cross_entropy(
     loss = e.neg(r.sum(times(e.mul(logs, target), along_classes(weight, logs._array.ndim, dim)), (dim,)))
     if reduction == "mean":
         n = loss._array.size if classes else 0
-        return in_single(lambda x: e.div(r.sum(x), n), loss)  # of nothing nan, as in torch
+        return in_single(lambda x: e.div(r.sum(x), n), loss)  # the mean of no elements is nan, as in torch
     return reduced(loss, reduction)
 
 
@@ -489,7 +489,7 @@ def check_linear(
     input: Tensor, linear_weight: Tensor, linear_bias: Tensor | None, target: Tensor, weight: Tensor | None,
     ignore_index: int | None, label_smoothing: float,
 ) -> None:  # fmt: skip
-    """RuntimeError, in torch's words, where the arguments of `linear_cross_entropy` do not go together."""
+    """RuntimeError, in torch's words, for arguments of `linear_cross_entropy` that do not match."""
     x, w = input._array.shape, linear_weight._array.shape
     what = ""
     if len(x) not in (1, 2):

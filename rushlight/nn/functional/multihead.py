@@ -90,7 +90,7 @@ def multi_head_attention_forward(
 
 
 def projected(q: Tensor, k: Tensor, v: Tensor, weight: Tensor | None, bias: Tensor | None = None) -> Qkv:
-    """q, k, v (..., E) times the three parts of a weight (3 E, E): in one product if they are the same tensor."""
+    """q, k, v (..., E) times the three parts of a weight (3 E, E): in one product if q, k and v are the same tensor."""
     if weight is None:
         raise AssertionError("use_separate_proj_weight is False but in_proj_weight is None")
     size = q._array.shape[-1]
@@ -120,7 +120,7 @@ def split_heads(
     q: Tensor, k: Tensor, v: Tensor, heads: int, bias_k: Tensor | None, bias_v: Tensor | None, static_k: Tensor | None,
     static_v: Tensor | None,
 ) -> Qkv:  # fmt: skip
-    """(L, N, E) -> (N, heads, L, D), after one more key and value, the biases, if there are some."""
+    """(L, N, E) -> (N, heads, L, D). The biases, if present, are first added as one more key and value."""
     if (bias_k is None) != (bias_v is None):
         given, missing = ("bias_k", "bias_v") if bias_v is None else ("bias_v", "bias_k")
         raise AssertionError(f"{given} is set but {missing} is None")
@@ -143,7 +143,7 @@ def one_in_heads(x: Tensor, heads: int) -> Tensor:
 
 
 def given_in_heads(x: Tensor, q: Tensor, name: str) -> Tensor:
-    """(N heads, S, D) -> (N, heads, S, D), as q is."""
+    """(N heads, S, D) -> (N, heads, S, D), the shape of q."""
     batch, heads, _, size = q._array.shape
     shape = x._array.shape
     for place, wanted in ((0, batch * heads), (2, size)):
@@ -176,8 +176,8 @@ def additive_mask(
 
 
 def merged_masks(mask: Tensor | None, padding: Tensor | None, extra: int, k: Tensor) -> Tensor | None:
-    """Mask (N or 1, heads or 1, L, S) plus padding (N, S), both open for `extra` keys more, against k (N, heads, S,
-    D)."""
+    """Mask (N or 1, heads or 1, L, S) plus padding (N, S), for k (N, heads, S, D). `extra`: the number of further keys,
+    which are not masked."""
     mask = pad(mask, (0, extra)) if mask is not None and extra else mask
     if padding is None:
         return mask
@@ -215,7 +215,7 @@ def attention_with_weights(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None,
 def check_shapes(
     query: Tensor, key: Tensor, value: Tensor, padding: Tensor | None, mask: Tensor | None, heads: int
 ) -> bool:
-    """Whether there is a batch dimension. AssertionError where numbers of dimensions do not go together."""
+    """Whether there is a batch dimension. AssertionError for numbers of dimensions that do not match."""
     dims = query._array.ndim
     if dims not in (2, 3):
         raise AssertionError(f"query should be unbatched 2D or batched 3D tensor but received {dims}-D query tensor")
@@ -241,7 +241,7 @@ def check_shapes(
 
 
 def check_sizes(query: Tensor, key: Tensor, value: Tensor, embed_dim: Any, heads: int, separate: bool) -> None:
-    """AssertionError where sizes do not go together."""
+    """AssertionError for sizes that do not match."""
     size = query._array.shape[-1]
     if size != embed_dim:
         raise assertion_error(

@@ -59,7 +59,7 @@ def layer_norm(
 ) -> Tensor:  # fmt: skip
     """(x - mean) / sqrt(var + eps) * weight + bias, over the last dimensions, which have `normalized_shape`.
 
-    weight and bias have that shape too. RuntimeError where the shapes do not fit.
+    weight and bias have this shape, too. RuntimeError for shapes that do not match.
 
     >>> rushlight.nn.functional.layer_norm(rushlight.tensor([[1., 2., 3.]]), (3,))
     tensor([[-1.2247,  0.0000,  1.2247]])
@@ -71,7 +71,7 @@ def layer_norm(
 def last_dims(
     input: Tensor, normalized_shape: Sequence[int], name: str, **parameters: Tensor | None
 ) -> tuple[int, ...]:
-    """The trailing dimensions that have the shape. RuntimeError if they have another, or a parameter has."""
+    """The trailing dimensions, which have `shape`. RuntimeError if they or a parameter have another shape."""
     shape = tuple([integer(n, "normalized_shape") for n in normalized_shape])
     ndim = input._array.ndim
     n = len(shape)
@@ -105,7 +105,7 @@ def shape_argument(shape: tuple) -> Any:
 def rms_norm(
     input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None = None, eps: float | None = None
 ) -> Tensor:
-    """x / sqrt(mean(x^2) + eps) * weight, over the last dimensions; default eps: that of the dtype.
+    """x / sqrt(mean(x^2) + eps) * weight, over the last dimensions; default eps: the dtype's machine epsilon.
 
     `normalized_shape`: the sizes of these dimensions, which are also the weight's shape. RuntimeError for shapes that
     do not fit. B. Zhang, R. Sennrich, *Root mean square layer normalization*, 2019.
@@ -126,7 +126,7 @@ def rms_norm(
 
 
 def check_pair(running_mean: Tensor | None, running_var: Tensor | None) -> None:
-    """ValueError where one is given without the other."""
+    """ValueError if only one of two arguments is given."""
     if (running_mean is None) is not (running_var is None):
         raise value_error("running_mean and running_var must either both be None or neither be None")
 
@@ -149,7 +149,7 @@ def batch_norm(
     >>> mean, var  # a tenth of the way to 2 and 2 (over n - 1)
     (tensor([0.2000]), tensor([1.1000]))
     """
-    if input._array.size == 0:  # nothing to learn from: statistics stay
+    if input._array.size == 0:  # an empty batch does not change the statistics
         out = e.mul(input, 1 if weight is None else weight[0])
         return out if bias is None else e.add(out, bias[0])
     check_channels(input, running_mean=running_mean, running_var=running_var, weight=weight, bias=bias)
@@ -189,8 +189,8 @@ def normalized_by_batch(
 def update_running(
     running_mean: Tensor | None, running_var: Tensor | None, mean: Tensor, var: Tensor, momentum: float, count: int
 ) -> None:
-    """running = (1 - momentum) running + momentum new, in place; the new variance is that with count - 1. RuntimeError
-    inside vmap, if each sample has its own statistics and all samples share the running ones."""
+    """running = (1 - momentum) running + momentum new, in place; the new variance has the divisor count - 1.
+    RuntimeError inside vmap, if each sample has its own statistics and all samples share the running ones."""
     if mode().batch is not None:
         check_batched(running_mean, mean)
     for running, new, factor in ((running_mean, mean, 1.0), (running_var, var, count / max(count - 1, 1))):
@@ -231,7 +231,7 @@ def updated_in_place(running: Tensor, new: Tensor, keep: float, add: float) -> b
 
 
 def check_channels(input: Tensor, **vectors: Tensor | None) -> None:
-    """RuntimeError unless the input has a dimension 1, and each vector a number for each channel in it."""
+    """RuntimeError unless the input has a dimension 1, and each vector has one element for each channel."""
     if input._array.ndim < 2:
         raise runtime_error(
             f"batch_norm: expected an input of 2 or more dimensions, but got {input._array.ndim}",
@@ -256,8 +256,8 @@ def instance_norm(
 ) -> Tensor:  # fmt: skip
     """(x - mean) / sqrt(var + eps) * weight + bias, mean and var of each sample's channels, over the * of (N, C, *).
 
-    `use_input_stats=False`: the running ones, as batch_norm does. ValueError for a single element in *. D. Ulyanov, A.
-    Vedaldi, V. Lempitsky, *Instance normalization*, 2016.
+    `use_input_stats=False`: use the running statistics. ValueError for a single element in *. D. Ulyanov, A. Vedaldi,
+    V. Lempitsky, *Instance normalization*, 2016.
 
     >>> rushlight.nn.functional.instance_norm(rushlight.tensor([[[1., 3.], [10., 30.]]]))
     tensor([[[-1.0000,  1.0000],

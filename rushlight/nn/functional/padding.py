@@ -22,7 +22,7 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
 
     `mode`: 'constant' (`value`, default 0), 'reflect' (mirrored at the first and last element), 'replicate' (first and
     last element repeated), 'circular' (continued from the other end). Negative amounts cut off. All but 'constant' pad
-    1 to 3 spatial dimensions of (N, C, ...) or (C, ...). RuntimeError for amounts that do not fit.
+    1 to 3 spatial dimensions of (N, C, ...) or (C, ...). RuntimeError for amounts that are too large.
 
     >>> from rushlight.nn import functional as F
     >>> x = rushlight.tensor([[1, 2, 3]])
@@ -76,7 +76,7 @@ def cut(input: Tensor, each: list[tuple[int, int]], mode: str) -> Tensor:
 
 
 def check_amounts(x: Tensor, dim: int, before: int, after: int, mode: str) -> None:
-    """RuntimeError where a dimension cannot be padded so far."""
+    """RuntimeError for an amount that is too large for its dimension."""
     size = x._array.shape[dim]
     if not (before or after):
         return

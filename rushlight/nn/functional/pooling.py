@@ -116,7 +116,7 @@ def avg_pooling(n: int) -> Callable:
 
 
 def window(kernel_size: Any, stride: Any, padding: Any, dilation: Any, n: int) -> tuple[tuple[int, ...], ...]:
-    """Kernel, stride, padding and dilation, n numbers each. RuntimeError for windows that cannot be."""
+    """Kernel, stride, padding and dilation, n numbers each. RuntimeError for invalid windows."""
     if kernel_size.__class__ is padding.__class__ is dilation.__class__ is int and (
         stride is None or stride.__class__ is int
     ):
@@ -138,7 +138,7 @@ def window_of_numbers(
 
 @lru_cache(maxsize=256)
 def check_window(kernel: tuple, stride: tuple, padding: tuple, dilation: tuple) -> None:
-    """RuntimeError, in torch's words, for windows that cannot be."""
+    """RuntimeError, in torch's words, for invalid windows."""
     if min(padding) < 0:
         raise runtime_error(f"pad must be non-negative, but got pad: {min(padding)}")
     for what, values in (("kernel_size", kernel), ("stride", stride), ("dilation", dilation)):
@@ -269,7 +269,8 @@ def max_unpooling(n: int) -> Callable:
 
 
 def scatter_to_indices(x: Tensor, where: Tensor, size: tuple[int, ...]) -> Tensor:
-    """x (N, C, *out) written at the places `where`, flat over `size`; 0 elsewhere. RuntimeError for a place outside."""
+    """x (N, C, *out) written to the flat indices `where` of a tensor (N, C, *size); 0 elsewhere. RuntimeError for an
+    index out of range."""
     n, c = x._array.shape[:2]
     at = holder(where)._array
     if at.size and (at.min() < 0 or at.max() >= prod(size)):
@@ -290,7 +291,7 @@ def in_format_of(images: Tensor, made: Tensor) -> Tensor:
 
 
 def unpooled_size(x: Tensor, kernel: tuple, stride: tuple, padding: tuple, output_size: Any, n: int) -> tuple[int, ...]:
-    """The size before pooling. ValueError for a given size that is impossible."""
+    """The size before pooling. ValueError if the given size is impossible."""
     usual = [(s - 1) * st + k - 2 * p for s, k, st, p in zip(x._array.shape[2:], kernel, stride, padding)]
     if output_size is None:
         return tuple(usual)

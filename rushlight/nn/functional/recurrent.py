@@ -35,8 +35,8 @@ Direction = Callable[[Tensor, Sequence[Tensor], Weights, Sizes, bool, bool], tup
 def lstm_direction(
     x: Tensor, states: Sequence[Tensor], w: Weights, sizes: Sizes, reverse: bool, first: bool = False
 ) -> tuple:
-    """x (T, N, in), (N, T, in) if the batch is `first`, or rows as `sizes` says, and h, c -> out (T, N, P) or rows, h,
-    c."""
+    """x (T, N, in), (N, T, in) if the batch is `first`, or rows of packed steps with `sizes`; h, c -> out (T, N, P) or
+    rows, h, c."""
     projection = [] if w.weight_hr is None else [w.weight_hr]
     operands = [input_projection(x, w, first), *states, w.weight_hh, *summed_bias(w), *projection]
     return lstm_layer(operands, sizes, reverse)[:3]
@@ -71,7 +71,7 @@ DIRECTIONS: dict[str, Direction] = {
 
 def input_projection(x: Tensor, w: Weights, first: bool, bias: Tensor | None = None) -> Tensor:
     """The projection of the input for all steps at once: x w^T plus bias, (T, N, gates H) or rows. The product is
-    transposed instead of the input, which would need a copy.
+    transposed, since a transposed input would need a copy.
     """
     found = linear(x, w.weight_ih, bias)
     return transpose(found, 0, 1) if first else found
@@ -86,11 +86,11 @@ def layers(
     mode: str, x: Tensor, starts: Sequence[Sequence[Tensor]], weights: Sequence[Weights], sizes: Sizes,
     bidirectional: bool, dropout: float, first: bool = False,
 ) -> tuple[Tensor, tuple[Tensor, ...]]:  # fmt: skip
-    """x (T, N, in), (N, T, in) if the batch is `first`, or rows as `sizes` says, through all layers: out like x, the
-    states.
+    """x (T, N, in), (N, T, in) if the batch is `first`, or rows of packed steps with `sizes`, through all layers: (out
+    like x, the states).
 
-    `weights` stand in order, and so do `starts`, the states of each: layer 0 forward, layer 0 backward, layer 1
-    forward, ..."""
+    `weights` and `starts`, the initial states, are in the order layer 0 forward, layer 0 backward, layer 1 forward,
+    ..."""
     run, directions = DIRECTIONS[mode], 1 + bidirectional
     last: list[tuple] = []
     for i in range(0, len(weights), directions):
@@ -98,7 +98,7 @@ def layers(
         last += [each[1:] for each in found]
         x = cat([each[0] for each in found], -1) if bidirectional else found[0][0]
         if dropout and i + directions < len(weights):
-            # loops may lay it out by sequence; torch draws step by step
+            # a loop's result may be in the order of sequences; torch draws in the order of steps
             x = drop(contiguous(x), dropout)
         x = transpose(x, 0, 1) if first else x
     return x, tuple(
@@ -194,7 +194,7 @@ def step_operands(
 
 
 def check_cell(input: Tensor, states: Sequence[Tensor], w_ih: Tensor, w_hh: Tensor, gates: int) -> None:
-    """RuntimeError, in torch's words, where sizes do not go together."""
+    """RuntimeError, in torch's words, for sizes that do not match."""
     check_dtypes(input, states)
     shape, hidden = input._array.shape, w_hh._array.shape[0] // gates
     if shape[-1] != w_ih._array.shape[1]:

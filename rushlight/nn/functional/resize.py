@@ -1,4 +1,5 @@
-"""Resizing images, each dimension for itself, by picking elements or mixing neighbours; pixels to channels and back."""
+"""Resizing images, one dimension after the other, by copies or weighted means of elements; pixels to channels and
+back."""
 
 from __future__ import annotations
 
@@ -30,12 +31,14 @@ def interpolate(
     input: Tensor, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None,
     recompute_scale_factor: bool | None = None, antialias: bool = False,
 ) -> Tensor:  # fmt: skip
-    """out[i] = input at (i + 0.5) / scale - 0.5, in each spatial dimension of (N, C, *size), as `mode` says.
+    """out[i] = input at (i + 0.5) / scale - 0.5, in each spatial dimension of (N, C, *size), with interpolation by
+    `mode`.
 
-    `size`: that of the output, or `scale_factor`: numbers, or one for each dimension. `mode`: 'nearest',
-    'nearest-exact', 'area' for 1 to 3 dimensions, 'linear', 'bilinear', 'bicubic', 'trilinear'; 'lanczos' with
-    `antialias`. `align_corners`: the corner elements' centres stay, rather than the corners: out[i] = input at i (in -
-    1) / (out - 1). `antialias`: average when shrinking. 'nearest' takes element floor(i / scale).
+    `size`: the size of the output; or `scale_factor`: output size / input size; one number, or one for each dimension.
+    `mode`: 'nearest', 'nearest-exact', 'area' for 1 to 3 dimensions, 'linear', 'bilinear', 'bicubic', 'trilinear';
+    'lanczos' with `antialias`. `align_corners`: keep the centres of the corner elements in place, not the corners:
+    out[i] = input at i (in - 1) / (out - 1). `antialias`: average when shrinking. 'nearest' takes element floor(i /
+    scale).
 
     >>> from rushlight.nn import functional as F
     >>> F.interpolate(rushlight.tensor([[[1., 2.]]]), scale_factor=2)
@@ -75,14 +78,14 @@ def node_name(mode: str, n: int, antialias: bool) -> str:
 
 
 def factor_used(size: int, out: int, factor: float, mode: str) -> float:
-    """The factor to compute positions with: torch uses the sizes, not the factor (such as 1.3 for 2 elements), if the
-    output has as many elements as the input or, in mode 'nearest', twice as many."""
+    """The factor for the computation of positions. torch computes it from the sizes, not from the given factor (such as
+    1.3 for 2 elements), if the output has the input's number of elements or, in mode 'nearest', twice this number."""
     whole = {"nearest": (size, 2 * size), "nearest-exact": (), "bicubic": ()}.get(mode, (size,))
     return out / size if out in whole else factor
 
 
 def repeats(x: Tensor, out: tuple[int, ...], factors: list[float] | None) -> tuple[int, ...] | None:
-    """How often each element is repeated in each dimension, if these are whole numbers; else None."""
+    """The number of repetitions of an element in each dimension, if these are whole numbers; else None."""
     size = x._array.shape[2:]
     if len(size) == 3 and isinstance(x._array, np.ndarray) and suggests_last(x._array):
         return None  # windows of volumes are in C order
@@ -95,7 +98,8 @@ def repeats(x: Tensor, out: tuple[int, ...], factors: list[float] | None) -> tup
 
 @lru_cache(maxsize=64)
 def repeated(size: int, out: int, scale: float) -> bool:
-    """Whether 'nearest' repeats each element equally often. To find out takes half of the time of small images."""
+    """Whether 'nearest' repeats all elements the same number of times. Computing this takes half of the time of small
+    images."""
     return bool((nearest(size, out, scale)[0] == np.arange(out) // (out // size)).all())
 
 
@@ -180,7 +184,7 @@ def target_size(
 
 
 def whole_numbers(values: list) -> tuple[int, ...]:
-    """The numbers of a size. TypeError for a fraction, which was perhaps meant as a factor."""
+    """The numbers of a size. TypeError for a fraction, which may be a mistaken `scale_factor`."""
     try:
         return tuple([index(v) for v in values])
     except TypeError:

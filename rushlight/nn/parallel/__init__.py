@@ -23,7 +23,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Load what needs several processes on first use."""
+    """Load the wrappers for several processes on first use."""
     if name not in ("DistributedDataParallel", "distributed"):
         return missing(__name__, name)
     module = import_module("rushlight.nn.parallel.distributed")

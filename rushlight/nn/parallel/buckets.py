@@ -1,5 +1,5 @@
-"""The gradients of a module in buckets, each summed over all ranks as soon as its last gradient is there, while
-backward goes on."""
+"""The gradients of a module in buckets. A bucket is summed over all ranks as soon as its last gradient is computed,
+while backward continues."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FIRST_BUCKET_BYTES = 1 << 20  # small, so that its sum begins early
 
 class Bucket:
     """Gradients that are summed at once. `flat`: all of them; `views`: their places in `flat`, in their shapes.
-    `sparse`: of one sparse gradient, which is not in `flat`."""
+    `sparse`: a bucket of one sparse gradient, which is not in `flat`."""
 
     def __init__(self, index: int, parameters: Sequence[Tensor], sparse: bool = False):
         self.index, self.parameters, self.sparse = index, list(parameters), sparse
@@ -74,7 +74,8 @@ class GradBucket:
 
 
 def in_buckets(parameters: Sequence[Tensor], cap_bytes: int) -> list[list[Tensor]]:
-    """The parameters in reverse order, as backward comes to them, in lists of one dtype and at most `cap_bytes`."""
+    """The parameters in reverse order, which is the order of backward, in lists of one dtype and at most
+    `cap_bytes`."""
     made: list[list[Tensor]] = []
     open_lists: dict[Any, tuple[list[Tensor], int]] = {}
     for p in reversed(parameters):
@@ -115,9 +116,9 @@ class Reducer:
         self.hook_state: Any = None
         self.divisor = group.size()
         self.usage = Usage(tensors, looks)
-        self.error = ""  # what has gone wrong last
+        self.error = ""  # the last error
         self.expecting = False  # from a forward that records gradients to the end of backward
-        self.began = False  # whether backward has come to an output of that forward
+        self.began = False  # whether backward has reached an output of that forward
         self.seen: set[int] = set()  # ids of the parameters that are ready
         self.next_bucket = 0  # buckets are summed in the same order on all ranks
         weak = ref(self)
@@ -156,8 +157,8 @@ class Reducer:
             queue_callback(self.ends)
 
     def ends(self) -> None:
-        """Backward has ended. As in torch, a parameter that it did not come to counts as used if it has a gradient from
-        before."""
+        """Backward has ended. As in torch, a parameter that it did not reach counts as used if it has an earlier
+        gradient."""
         for p in self.usage.parameters:
             if self.expecting and id(p) not in self.seen:
                 if p._grad is not None and id(p) not in self.usage.unused:
@@ -165,7 +166,7 @@ class Reducer:
                 self.ready(p)
 
     def check_finished(self) -> None:
-        """Raise torch's error if the backward before has not had all gradients."""
+        """Raise torch's error if the previous backward did not compute all gradients."""
         if not self.expecting or not self.seen:
             return
         missing = [self.names[i] for i in self.places if i not in self.seen]
@@ -190,11 +191,11 @@ class Reducer:
         self.usage.static = True
 
     def predivisor(self) -> float:
-        """What gradients are divided by before they are summed; a hook divides itself."""
+        """The divisor of gradients before the sum; 1 with a hook, which divides itself."""
         return 1.0 if self.hook is not None else float(self.divisor)
 
     def arrived(self, parameter: Tensor) -> None:
-        """The gradient of a parameter is there."""
+        """Called when the gradient of a parameter is computed."""
         if not self.usage.count(id(parameter), self.expecting):
             return
         if not self.seen:
@@ -204,7 +205,7 @@ class Reducer:
         self.ready(parameter)
 
     def ready(self, parameter: Any) -> None:
-        """Put the gradient of a parameter, or zero if there is none, into its bucket."""
+        """Write the gradient of a parameter, or zeros if there is none, into its bucket."""
         key = id(parameter)
         bucket, view = self.places[key]
         if key in self.seen:
@@ -227,7 +228,7 @@ class Reducer:
             self.progress()
 
     def progress(self) -> None:
-        """Let MPI go on with a sum that has begun."""
+        """Let MPI continue a sum that has begun."""
         for bucket in self.buckets[: self.next_bucket]:
             if hasattr(bucket.work, "poll") and not bucket.work.poll():
                 return
@@ -244,7 +245,7 @@ class Reducer:
             self.finish()
 
     def begin(self, bucket: Bucket) -> None:
-        if bucket.sparse:  # summed in finish: how many rows each rank has is not known
+        if bucket.sparse:  # summed in finish, since the ranks' numbers of rows are unknown
             return
         if self.hook is None:
             bucket.work = all_reduce(from_array(bucket.flat), group=self.group, async_op=True)
@@ -253,7 +254,7 @@ class Reducer:
             bucket.work = self.hook(self.hook_state, GradBucket(bucket, last))
 
     def finish(self) -> None:
-        """Wait for all sums; the gradients become what they are."""
+        """Wait for all sums, and set the gradients to them."""
         self.expecting = False
         self.usage.agree(self.group)
         nowhere = self.usage.nowhere
@@ -284,8 +285,8 @@ class Reducer:
             p._grad._array[...] = view
 
     def shadow(self) -> None:
-        """Take part in the sums of one backward with gradients of zero: this rank has no more inputs, others have. The
-        gradients become the others' means, for an optimizer whose state is divided."""
+        """Join the sums of one backward with gradients of zero: this rank has no more inputs, and other ranks have. The
+        gradients become the means of the other ranks, for an optimizer whose state is divided over ranks."""
         for bucket in self.buckets:
             bucket.flat[...] = 0
             self.begin(bucket)

@@ -1,4 +1,4 @@
-"""torch's wrapper for several devices, for the sake of its checkpoints; here there is one device."""
+"""torch's wrapper for several devices, for its checkpoints; here there is one device."""
 
 from __future__ import annotations
 

@@ -18,17 +18,17 @@ SCALARS = {"float32": "float", "float64": "double", "float16": "Half", "bfloat16
 
 
 def variable(name: str) -> str:
-    """A variable of the environment; N/A where it is not set."""
+    """A variable of the environment; N/A if it is not set."""
     return os.environ.get(name, "N/A")
 
 
 def _dump_DDP_relevant_env_vars() -> None:
-    """Print the variables of the environment that matter to process groups."""
+    """Print the environment variables that process groups read."""
     print("".join(f"env:{name}={variable(name)}\n" for name in VARIABLES))
 
 
 def logging_data(ddp: Any) -> dict[str, Any]:
-    """torch's description of a module and its buckets, as far as it does not tell of times."""
+    """torch's description of a module and its buckets, without times."""
     reducer, usage = ddp.reducer, ddp.reducer.usage
     parameters = usage.parameters
     sizes = ", ".join(str(sum(p._array.nbytes for p in b.parameters)) for b in reducer.buckets)

@@ -26,18 +26,18 @@ _DEFAULT_BUCKET_CAP_MB, _MB_TO_BYTES = 25, 1 << 20  # torch's names
 
 
 class DistributedDataParallel(Module, Joinable):
-    """`module` on each rank with the same parameters: those of rank 0 at first. After backward each gradient is the
-    mean of those of all ranks, so that equal optimizers keep the parameters equal.
+    """`module` on each rank, with the parameters of rank 0. After backward, each gradient is its mean over all ranks,
+    so that equal optimizers keep the parameters equal.
 
-    Gradients are summed in buckets of `bucket_cap_mb`, each as soon as it is complete, while backward goes on.
-    `find_unused_parameters`: forward may leave parameters out; `static_graph`: always the same ones.
+    Gradients are summed in buckets of `bucket_cap_mb`, each as soon as it is complete, while backward continues.
+    `find_unused_parameters`: forward may omit parameters; `static_graph`: each forward omits the same parameters.
     `gradient_as_bucket_view`: gradients share the buckets' memory. `forward_sync_buffers`: each forward begins with the
-    buffers of rank 0 (`broadcast_buffers` is its old name; False leaves the buffers of each rank as they are at first,
-    too). In `no_sync()` gradients are added up on each rank alone. `join()` is for ranks with unequal numbers of
+    buffers of rank 0 (old name: `broadcast_buffers`; if False, the initial buffers of the ranks are not made equal
+    either). In `no_sync()` gradients are added up on each rank alone. `join()` is for ranks with unequal numbers of
     batches.
 
     ValueError without a process group (`torch.distributed.init_process_group`), RuntimeError for a module without
-    parameters that require gradients, and where the ranks' modules differ."""
+    parameters that require gradients, and for different modules on the ranks."""
 
     def __init__(
         self,
@@ -145,7 +145,7 @@ class DistributedDataParallel(Module, Joinable):
         return output
 
     def _before(self, joining: Any) -> None:
-        """What the ranks do together before the module runs."""
+        """The ranks' communication before forward."""
         if mode().grad:
             self.reducer.check_finished()
         if joining is not None:
@@ -167,18 +167,18 @@ class DistributedDataParallel(Module, Joinable):
         return self.require_forward_param_sync and self.forward_sync_buffers and bool(self._buffers_to_sync())
 
     def _set_static_graph(self) -> None:
-        """The graph of each backward will be that of the first one."""
+        """Each backward will have the graph of the first backward."""
         self.reducer.make_static()
         self.static_graph = True
 
     def _get_ddp_logging_data(self) -> dict[str, Any]:
-        """What describes the module and its buckets."""
+        """A description of the module and its buckets."""
         return logging_data(self)
 
     @contextmanager
     def no_sync(self) -> Iterator[None]:
-        """In this context backward adds to the gradients of this rank alone. The first backward after it sums what was
-        added up."""
+        """In this context, backward adds to the gradients of this rank alone. The first backward after the context sums
+        the results over the ranks."""
         before = self.require_backward_grad_sync
         self.require_backward_grad_sync = False
         try:
@@ -187,8 +187,8 @@ class DistributedDataParallel(Module, Joinable):
             self.require_backward_grad_sync = before
 
     def register_comm_hook(self, state: Any, hook: Callable[[Any, GradBucket], Any]) -> None:
-        """Call `hook(state, bucket)` in place of the sum of each bucket. It returns a future of the tensor that the
-        bucket becomes, and divides by the number of ranks itself."""
+        """Call `hook(state, bucket)` in place of the sum of each bucket. It returns a future of the bucket's new value,
+        and must itself divide by the number of ranks."""
         if not callable(hook):
             raise type_error("Communication hook must be callable.")
         if self.reducer.hook is not None:
@@ -200,15 +200,15 @@ class DistributedDataParallel(Module, Joinable):
     def join(
         self, divide_by_initial_world_size: bool = True, enable: bool = True, throw_on_early_termination: bool = False
     ) -> Join:
-        """A context for training in which ranks may have unequal numbers of batches: a rank without any takes part in
-        the others' sums with zeros. Gradients are divided by the number of all ranks, or with
-        divide_by_initial_world_size=False of those that have batches."""
+        """A context for training in which ranks may have unequal numbers of batches: a rank without further batches
+        adds zeros to the other ranks' sums. Gradients are divided by the number of all ranks, or with
+        divide_by_initial_world_size=False by the number of ranks that have batches."""
         return Join(
             [self], enable, throw_on_early_termination, divide_by_initial_world_size=divide_by_initial_world_size
         )
 
     def join_hook(self, **kwargs: Any) -> JoinHook:
-        """What a rank does that has no more batches."""
+        """The hook that runs on a rank without further batches."""
         return Shadow(self)
 
     @property
@@ -248,13 +248,13 @@ class DistributedDataParallel(Module, Joinable):
 
 
 class Shadow(JoinHook):
-    """A rank without batches, which takes part in the operations of the others."""
+    """A rank without further batches, which joins the operations of the other ranks."""
 
     def __init__(self, ddp: DistributedDataParallel):
         self.ddp = ddp
 
     def main_hook(self) -> None:
-        """One step of the others."""
+        """One step of the other ranks."""
         ddp = self.ddp
         sums = ddp._agree(False, False)
         ddp._sync_buffers(ddp._common_rank(False))
@@ -263,7 +263,7 @@ class Shadow(JoinHook):
             ddp.reducer.shadow()
 
     def post_hook(self, is_last_joiner: bool) -> None:
-        """The parameters and buffers of a rank that had batches until the end, on all."""
+        """Copy the parameters and buffers of a rank that had batches until the end to all ranks."""
         ddp = self.ddp
         root = ddp._common_rank(is_last_joiner)
         broadcast_all(ddp._states(ddp.forward_sync_buffers), ddp.process_group, root)
@@ -285,7 +285,7 @@ def warn_of_broadcast_buffers(forward_sync_buffers: bool | None) -> None:
 
 
 def check_settings(delayed: Any, mixed_precision: Any) -> None:
-    """Raise for what is not there."""
+    """Raise for settings that are not supported."""
     for name, value in (("delay_all_reduce_named_params", delayed), ("mixed_precision", mixed_precision)):
         if value is not None:
             raise not_implemented_error(f"DistributedDataParallel has no {name}", "autocast, or module.to(dtype)")

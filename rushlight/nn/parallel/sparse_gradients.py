@@ -1,4 +1,4 @@
-"""Gradients of nn.Embedding(sparse=True): the rows that any rank has looked up, added up."""
+"""Gradients of nn.Embedding(sparse=True): the sum of the rows that the ranks have looked up."""
 
 from __future__ import annotations
 

@@ -36,12 +36,12 @@ class Usage:
     def __init__(self, parameters: Sequence[Tensor], looks: bool):
         self.parameters = list(parameters)
         self.looks, self.static = looks, False
-        self.backwards = 0  # that sum gradients
+        self.backwards = 0  # the backwards that sum gradients
         self.steady = True  # whether each backward has left out the same parameters
         self.used: set[int] = set()  # ids of the parameters with a gradient since the last sum
-        self.unused: set[int] = set()  # which this backward does not come to
+        self.unused: set[int] = set()  # parameters that this backward does not reach
         self.counts: Counter[int] = Counter()  # gradients of each parameter in the first backward
-        self.left: Counter[int] = Counter()  # of `counts`, those to come
+        self.left: Counter[int] = Counter()  # gradients that are still expected, of `counts`
         self.nowhere: set[int] = set()  # no rank has used these: their gradients stay as they are
 
     @property
@@ -68,8 +68,8 @@ class Usage:
             self.unused = unused
 
     def count(self, key: int, expected: bool) -> bool:
-        """A gradient of a parameter is there. Returns whether it is the last one of a backward that sums gradients
-        (`expected`)."""
+        """Count a gradient of a parameter. Returns whether it is the last gradient of the parameter in a backward that
+        sums gradients (`expected`)."""
         if self.asks:
             self.used.add(key)
         if not expected or not self.static:

@@ -36,8 +36,8 @@ class LRScheduler(Suggesting):
     """lr <- get_lr() at each `step()`: the base of all schedules. `get_lr` gives the groups' rates at
     `self.last_epoch`.
 
-    `last_epoch`: the epoch before the first; -1 starts anew and notes each group's rate as "initial_lr". With another
-    one the groups must have "initial_lr" (KeyError). TypeError if `optimizer` is not an Optimizer.
+    `last_epoch`: the epoch before the first; -1 begins a schedule and stores each group's rate as "initial_lr". For
+    other values, the groups must have "initial_lr" (KeyError). TypeError if `optimizer` is not an Optimizer.
 
     >>> class Harmonic(rushlight.optim.lr_scheduler.LRScheduler):
     ...     def get_lr(self):
@@ -98,7 +98,7 @@ class LRScheduler(Suggesting):
         self._last_lr = self._rates()
 
     def _rates(self) -> list[Any]:
-        """The groups' present rates."""
+        """The groups' current rates."""
         return [copied(group["lr"]) for group in self.optimizer.param_groups]
 
     def get_lr(self) -> list[Any]:
@@ -106,11 +106,11 @@ class LRScheduler(Suggesting):
         raise NotImplementedError
 
     def get_last_lr(self) -> list[Any]:
-        """The rates that this schedule has set last, one for each group."""
+        """The last rates that this schedule set, one for each group."""
         return self._last_lr
 
     def state_dict(self) -> dict[str, Any]:
-        """All that the schedule has to remember, in torch's format."""
+        """The state of the schedule, in torch's format."""
         return {name: value for name, value in self.__dict__.items() if name != "optimizer"}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
@@ -119,7 +119,7 @@ class LRScheduler(Suggesting):
 
 
 class Chainable(LRScheduler):
-    """A schedule that computes the next rates from the present rates, so that several schedules can act on one
+    """A schedule that computes the next rates from the current rates, so that several schedules can act on one
     optimizer."""
 
     def get_lr(self) -> list[Any]:

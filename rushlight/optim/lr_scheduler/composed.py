@@ -1,4 +1,4 @@
-"""Schedules composed of schedules: one after the other, or all at once."""
+"""Schedules composed of schedules: in sequence, or all in each step."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def check_schedulers(name: str, schedulers: Sequence[LRScheduler], optimizer: Op
 
 
 class SequentialLR(Composed):
-    """One schedule after the other: the next begins, as if at epoch 0, at each of the epochs `milestones`.
+    """Schedules in sequence. At each of the epochs `milestones`, the next schedule begins at its epoch 0.
 
     ValueError unless there is one more schedule than milestones, and all belong to this optimizer.
 
@@ -101,7 +101,7 @@ class SequentialLR(Composed):
 
 
 def undo(schedulers: Sequence[LRScheduler]) -> None:
-    """Take back the first step of schedules, also of nested ones."""
+    """Undo the first step of schedules, also of nested schedules."""
     todo = list(schedulers)
     for one in todo:
         todo += getattr(one, "_schedulers", ())
@@ -110,7 +110,7 @@ def undo(schedulers: Sequence[LRScheduler]) -> None:
 
 
 class ChainedScheduler(Composed):
-    """Each schedule in turn changes lr: all take each step, and their factors multiply.
+    """Each step calls all schedules in turn, so that their factors multiply.
 
     ValueError unless all belong to one optimizer.
 

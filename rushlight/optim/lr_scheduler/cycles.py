@@ -16,9 +16,9 @@ class CosineAnnealingWarmRestarts(Chainable):
     """lr = eta_min + (initial_lr - eta_min) (1 + cos(pi t / T)) / 2, t the epochs since the last start, T the fall's
     length.
 
-    The first fall takes T = T_0 epochs, each further one T_mult times as long. `step(epoch)` takes fractions of epochs
-    too. ValueError unless T_0 > 0 and T_mult >= 1 are integers. I. Loshchilov, F. Hutter, *SGDR: stochastic gradient
-    descent with warm restarts*, 2017.
+    The first fall takes T = T_0 epochs; each fall is T_mult times as long as the fall before it. `step(epoch)` takes
+    fractions of epochs too. ValueError unless T_0 > 0 and T_mult >= 1 are integers. I. Loshchilov, F. Hutter, *SGDR:
+    stochastic gradient descent with warm restarts*, 2017.
 
     >>> optimizer = rushlight.optim.SGD([rushlight.zeros(1)], lr=1.0)
     >>> scheduler = rushlight.optim.lr_scheduler.CosineAnnealingWarmRestarts(optimizer, T_0=2, T_mult=2)
@@ -45,7 +45,7 @@ class CosineAnnealingWarmRestarts(Chainable):
         return [self.eta_min + (lr - self.eta_min) * height for lr in self.base_lrs]
 
     def step(self, epoch: float | None = None) -> None:
-        """Go to the next epoch, or to `epoch`, which may be a fraction. ValueError for a negative one."""
+        """Go to the next epoch, or to `epoch`, which may be a fraction. ValueError for a negative epoch."""
         if epoch is not None and epoch < 0:
             raise value_error(f"Expected non-negative epoch, but got {epoch}")
         if epoch is None and self.last_epoch < 0:
@@ -76,7 +76,7 @@ class CosineAnnealingWarmRestarts(Chainable):
 
 
 class WithMomentum(Chainable):
-    """A schedule that may move the momentum against the learning rate: "momentum", or the first of "betas"."""
+    """A schedule that may change the momentum opposite to the learning rate: "momentum", or the first of "betas"."""
 
     def _check_momentum(self) -> None:
         defaults = self.optimizer.defaults
@@ -103,10 +103,10 @@ class CyclicLR(WithMomentum):
     """lr = base_lr + (max_lr - base_lr) h: h goes from 0 to 1 in `step_size_up` batches, back in `step_size_down`,
     again.
 
-    Its height may shrink: `mode` "triangular" (not), "triangular2" (halved each cycle), "exp_range" (gamma^batch), or
-    `scale_fn` of the cycle or, with `scale_mode="iterations"`, of the batch. With `cycle_momentum` the momentum goes
-    from max_momentum down to base_momentum meanwhile. ValueError for an unknown mode, or an optimizer without momentum.
-    L. N. Smith, *Cyclical learning rates for training neural networks*, 2017.
+    The height may shrink: `mode` is "triangular" (constant height), "triangular2" (halved each cycle) or "exp_range"
+    (gamma^batch); or `scale_fn` computes the height from the cycle or, with `scale_mode="iterations"`, from the batch.
+    With `cycle_momentum` the momentum goes from max_momentum down to base_momentum meanwhile. ValueError for an unknown
+    mode, or an optimizer without momentum. L. N. Smith, *Cyclical learning rates for training neural networks*, 2017.
 
     >>> optimizer = rushlight.optim.SGD([rushlight.zeros(1)], lr=1.0, momentum=0.9)
     >>> scheduler = rushlight.optim.lr_scheduler.CyclicLR(optimizer, base_lr=0.0, max_lr=1.0, step_size_up=2)
@@ -139,7 +139,7 @@ class CyclicLR(WithMomentum):
             self._check_momentum()
             self.base_momentums = for_each_group("base_momentum", base_momentum, optimizer)
             self.max_momentums = for_each_group("max_momentum", max_momentum, optimizer)
-        if last_epoch == -1:  # after all checks: a schedule that is refused changes no group
+        if last_epoch == -1:  # after all checks: an invalid schedule changes no group
             for group, lr in zip(optimizer.param_groups, low):
                 set_value(group, "lr", lr)
             if cycle_momentum:
@@ -148,7 +148,7 @@ class CyclicLR(WithMomentum):
         self.base_lrs = low
 
     def scale_fn(self, x: float) -> float:
-        """The height of cycle, or batch, x in proportion to the first."""
+        """The height of cycle (or batch) x, relative to the first."""
         if self._scale_fn_custom is not None:
             return self._scale_fn_custom(x)
         return {
@@ -168,7 +168,7 @@ class CyclicLR(WithMomentum):
         return [low + (high - low) * height for low, high in zip(self.base_lrs, self.max_lrs)]
 
     def state_dict(self) -> dict[str, Any]:
-        """All that the schedule has to remember; of `scale_fn` only an object's attributes, not a function."""
+        """The state of the schedule. Of `scale_fn`, only the attributes of an object are saved; a function is not."""
         own = self._scale_fn_custom
         saved = None if own is None or isinstance(own, FunctionType) else dict(own.__dict__)
         return super().state_dict() | {"_scale_fn_custom": saved}
@@ -185,10 +185,10 @@ class OneCycleLR(WithMomentum):
     """lr goes from max_lr / div_factor up to max_lr, then down to max_lr / div_factor / final_div_factor; once.
 
     lr rises for the fraction `pct_start` of the steps (`total_steps`, or epochs * steps_per_epoch), then falls.
-    `three_phase`: it falls back to the initial value in as many steps, and to the final value in the rest. The shape is
-    a cosine, or a line with `anneal_strategy="linear"`. With `cycle_momentum` the momentum moves in the opposite
-    direction. ValueError for settings out of range, and for a step too many. L. N. Smith, N. Topin,
-    *Super-convergence*, 2018.
+    `three_phase`: it falls back to the initial value in the same number of steps, and to the final value in the
+    remaining steps. The shape is a cosine, or a line with `anneal_strategy="linear"`. With `cycle_momentum` the
+    momentum moves in the opposite direction. ValueError for settings out of range, and for a step after the last. L. N.
+    Smith, N. Topin, *Super-convergence*, 2018.
 
     >>> optimizer = rushlight.optim.SGD([rushlight.zeros(1)], lr=1.0, momentum=0.9)
     >>> scheduler = rushlight.optim.lr_scheduler.OneCycleLR(optimizer, max_lr=1.0, total_steps=5, pct_start=0.4)

@@ -245,7 +245,7 @@ class CosineAnnealingLR(Chainable):
             return self._rates()
         if self._step_count == 1:
             return self._get_closed_form_lr()
-        # at the bottom before: the quotient below would be 0 / 0
+        # the rate was at its minimum: the quotient below would be 0 / 0
         if (epoch - 1 - T) % (2 * T) == 0:
             return [lr + (base - low) * (1 - cos(pi / T)) / 2 for base, lr in zip(self.base_lrs, self._rates())]
         quotient = (1 + cos(pi * epoch / T)) / (1 + cos(pi * (epoch - 1) / T))

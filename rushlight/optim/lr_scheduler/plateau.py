@@ -1,4 +1,4 @@
-"""A schedule that looks at the loss."""
+"""A schedule that depends on a metric, such as the loss."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from rushlight.optim.optimizer import Optimizer
 class ReduceLROnPlateau(LRScheduler):
     """lr <- max(factor lr, min_lr) when the metric has not become better for more than `patience` epochs.
 
-    Better is lower, or with mode="max" higher, by `threshold`: of the best value ("rel") or in itself ("abs"). For
-    `cooldown` epochs after a change none are counted. Changes of less than `eps` are left out. ValueError for factor >=
-    1 or an unknown mode.
+    Better means lower (higher with mode="max") by `threshold`, a fraction of the best value ("rel") or a difference
+    ("abs"). In the `cooldown` epochs after a change, no epoch is counted. A change of less than `eps` is not made.
+    ValueError for factor >= 1 or an unknown mode.
 
     >>> optimizer = rushlight.optim.SGD([rushlight.zeros(1)], lr=1.0)
     >>> scheduler = rushlight.optim.lr_scheduler.ReduceLROnPlateau(optimizer, patience=0)
@@ -51,7 +51,7 @@ class ReduceLROnPlateau(LRScheduler):
         self.best, self.cooldown_counter, self.num_bad_epochs = self.mode_worse, 0, 0
 
     def step(self, metrics: Any, epoch: int | None = None) -> None:  # type: ignore[override]
-        """Note the epoch's metric, a number or a 0-d tensor, and lower the rates if it is time."""
+        """Record the epoch's metric, a number or a 0-d tensor, and lower the rates after too many bad epochs."""
         current = float(metrics)
         if epoch is not None:
             warnings.warn(EPOCH, UserWarning, stacklevel=2)
