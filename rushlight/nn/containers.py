@@ -99,7 +99,7 @@ class Sequential(Row):
         for name, module in named:
             self.add_module(str(name), module)
 
-    def forward(self, input: Any) -> Tensor:  # fast path; a last LSTM returns a tuple
+    def forward(self, input: Any) -> Tensor:  # a tuple if the last module is an LSTM
         for module in self._modules.values():
             input = module(input)
         return input

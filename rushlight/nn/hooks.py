@@ -59,13 +59,11 @@ def add(hooks: dict, hook: Any, prepend: bool = False) -> Handle:
     key = number()
     while key in hooks:  # by a file
         key = number()
+    later = dict(hooks) if prepend else {}
     if prepend:
-        rest = dict(hooks)
         hooks.clear()
-        hooks[key] = hook
-        hooks.update(rest)
-    else:
-        hooks[key] = hook
+    hooks[key] = hook
+    hooks.update(later)
     return Handle(hooks, key)
 
 
@@ -91,24 +89,21 @@ def register_module_full_backward_pre_hook(hook: Callable) -> Handle:
 
 def register_module_full_backward_hook(hook: Callable) -> Handle:
     """Call `hook(module, grad_input, grad_output)` after the backward of every module."""
-    check_one_sort(not any(kind == OLDER for kind, _ in EVERYWHERE.values()), "global Module hook")
+    check_one_sort(not any(kind == OLDER for kind, _ in EVERYWHERE.values()), "as a global Module hook")
     return add(EVERYWHERE, ("_backward_hooks", hook))
 
 
 def register_module_backward_hook(hook: Callable) -> Handle:
     """Like `Module.register_backward_hook` on every module."""
-    check_one_sort(not any(kind == "_backward_hooks" for kind, _ in EVERYWHERE.values()), "global Module hook")
+    check_one_sort(not any(kind == "_backward_hooks" for kind, _ in EVERYWHERE.values()), "as a global Module hook")
     return add(EVERYWHERE, (OLDER, hook))
 
 
-def check_one_sort(one: bool, where: str) -> None:
+def check_one_sort(one: bool, where: str = "on a single Module") -> None:
+    """RuntimeError for full backward hooks together with older ones."""
     if not one:
         raise RuntimeError(
-            "Cannot use both regular backward hooks and full backward hooks as a global Module hook. Please use only "
-            "one of them."
-            if where == "global Module hook"
-            else "Cannot use both regular backward hooks and full backward hooks on a single Module. Please use only "
-            "one of them."
+            f"Cannot use both regular backward hooks and full backward hooks {where}. Please use only one of them."
         )
 
 
@@ -200,7 +195,7 @@ class Hooked:
         The hook's result replaces `grad_input`. Inputs and outputs are the tensors among the positional arguments and
         in the result. None stands for an input or output without a gradient.
         """
-        check_one_sort(self._is_full_backward_hook is not False, "")
+        check_one_sort(self._is_full_backward_hook is not False)
         self._is_full_backward_hook = True
         return self._hang("_backward_hooks", hook, prepend)
 
@@ -208,7 +203,7 @@ class Hooked:
         """Call `hook(module, grad_input, grad_output)` with the gradients of the module's last node only. If the module
         has several ops, these are not the gradients of its inputs. Prefer `register_full_backward_hook`.
         """
-        check_one_sort(self._is_full_backward_hook is not True, "")
+        check_one_sort(self._is_full_backward_hook is not True)
         self._is_full_backward_hook = False
         return self._hang("_backward_hooks", hook)
 

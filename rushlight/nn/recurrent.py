@@ -95,8 +95,7 @@ class RNNBase(Module):
 
     @_flat_weights.setter
     def _flat_weights(self, weights: list[Tensor]) -> None:
-        """Libraries that put tensors in the place of parameters (higher) write down the list that torch's layers
-        keep."""
+        """Replace parameters. Libraries such as `higher` assign this list, which torch's layers have."""
         for name, weight in zip(self._flat_weights_names, weights, strict=True):
             if getattr(self, name) is not weight:
                 setattr(self, name, weight)
@@ -166,7 +165,7 @@ class RNNBase(Module):
         return x, states, self._weights()
 
     def _state_shapes(self, batch: int) -> list[tuple[int, int, int]]:
-        """Of h, and for an LSTM of c."""
+        """The shape of h; for an LSTM also the shape of c."""
         n = self.num_layers * (1 + self.bidirectional)
         return [(n, batch, self.hidden_size)]
 
@@ -176,8 +175,7 @@ class RNNBase(Module):
     def _from_tuple(self, states: tuple) -> Any:
         return states[0]
 
-    # -- checks of arguments
-    # ---------------------------------------------------------------------------
+    # -- checks of arguments -----------------------------------------------------------------------
 
     def _check_input(self, x: Tensor, weight: Tensor, dims: int, steps: int) -> None:
         if x.dtype != weight.dtype:
@@ -217,7 +215,7 @@ class RNNBase(Module):
 
 
 def check_settings(self: RNNBase, dropout: Any) -> None:
-    """TypeError or ValueError for settings that no layer can have."""
+    """TypeError or ValueError for invalid settings."""
     if not isinstance(dropout, numbers.Number) or isinstance(dropout, bool) or not 0 <= self.dropout <= 1:
         raise value_error(
             "dropout should be a number in range [0, 1] representing the probability of an element being zeroed"
@@ -265,7 +263,7 @@ def refuse_projection(settings: dict) -> None:
 
 
 class RNN(RNNBase):
-    """h_t = tanh(W x_t + b + U h_{t-1} + b'), or relu with `nonlinearity="relu"`; input and results as RNNBase says.
+    """h_t = tanh(W x_t + b + U h_{t-1} + b'), or relu with `nonlinearity="relu"`; input and results as in `RNNBase`.
 
     >>> out, h = rushlight.nn.RNN(3, 4)(rushlight.ones(5, 2, 3))
     >>> out.shape, h.shape
@@ -288,9 +286,9 @@ class RNN(RNNBase):
 
 
 class LSTM(RNNBase):
-    """i, f, o = sigmoid(W x + b + U h + b'), g = tanh(the same), c' = f c + i g, h' = o tanh(c') at each step.
+    """i, f, o = sigmoid(a), g = tanh(a), a = W x + b + U h + b', c' = f c + i g, h' = o tanh(c') at each step.
 
-    Input and results as RNNBase says; the states are two, (h, c). With `proj_size` P, h' is projected to P numbers by
+    Input and results as in `RNNBase`, with two states (h, c). With `proj_size` P, h' is projected to P numbers by
     weight_hr (P, H). The weights hold i, f, g, o in this order.
 
     >>> out, (h, c) = rushlight.nn.LSTM(3, 4, bidirectional=True)(rushlight.ones(5, 2, 3))
@@ -325,7 +323,7 @@ class LSTM(RNNBase):
 class GRU(RNNBase):
     """r, z = sigmoid(W x + b + U h + b'), n = tanh(W x + b + r (U h + b')), h' = (1 - z) n + z h at each step.
 
-    Input and results: see RNNBase. The weights hold the gates r, z, n in this order.
+    Input and results as in `RNNBase`. The weights hold the gates r, z, n in this order.
 
     >>> out, h = rushlight.nn.GRU(3, 4, num_layers=2)(rushlight.ones(5, 2, 3))
     >>> out.shape, h.shape
@@ -427,7 +425,7 @@ class RNNCell(RNNCellBase):
 
 
 class LSTMCell(RNNCellBase):
-    """i, f, o = sigmoid(W x + b + U h + b'), g = tanh(the same), c' = f c + i g, h' = o tanh(c'): one step of an LSTM.
+    """i, f, o = sigmoid(a), g = tanh(a), a = W x + b + U h + b', c' = f c + i g, h' = o tanh(c'): one step of an LSTM.
 
     x (N, in), (h, c) (N, H) each, or all without N -> (h', c'); zeros unless given.
 

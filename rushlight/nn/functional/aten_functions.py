@@ -196,9 +196,9 @@ def convolution(
     return way(input, weight, bias, stride, padding, dilation, groups)
 
 
-# -- recurrent layers: lstm(x, (h, c), weights, has_biases, num_layers, dropout, train, bidirectiona
-# packed rows, lstm(data, batch_sizes, (h, c), weights, has_biases, num_layers, dropout, train, bidirectional)
-# ------------
+# -- recurrent layers ------------------------------------------------------------------------------
+# lstm(x, (h, c), weights, has_biases, num_layers, dropout, train, bidirectional, batch_first); packed rows:
+# lstm(data, batch_sizes, (h, c), weights, has_biases, num_layers, dropout, train, bidirectional)
 
 
 def recurrent_function(name: str, mode: str, states: int) -> Callable:

@@ -132,7 +132,7 @@ def lstm_cell(
     input: Tensor, hx: Sequence[Tensor], w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None,
     b_hh: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
-    """i, f, o = sigmoid(W x + b + U h + b'), g = tanh(the same), c' = f c + i g, h' = o tanh(c'); returns h', c'.
+    """i, f, o = sigmoid(a), g = tanh(a), a = W x + b + U h + b', c' = f c + i g, h' = o tanh(c'); returns h', c'.
 
     x (N, in), h and c (N, H), weights (4 H, in) and (4 H, H) hold i, f, g, o in this order.
 

@@ -236,8 +236,7 @@ def reclass(module: Module) -> None:
     module.__class__ = parametrized_class(base, names) if names else base
 
 
-# -- public functions
-# -------------------------------------------------------------------------------
+# -- public functions ------------------------------------------------------------------------------
 
 
 def register_parametrization(
