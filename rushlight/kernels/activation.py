@@ -54,13 +54,9 @@ def log_sigmoid(x: ndarray) -> ndarray:
     return np.minimum(x, 0) - np.log1p(np.exp(-np.abs(x)))
 
 
-def softplus_of(x: ndarray) -> ndarray:
-    """log(1 + exp(x)), whose exp never overflows."""
-    return np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x)))
-
-
 def mish(x: ndarray) -> ndarray:
-    return x * np.tanh(softplus_of(x))
+    """x tanh(softplus(x)), whose exp never overflows."""
+    return x * np.tanh(np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x))))
 
 
 hardtanh = clamp_both
@@ -75,14 +71,14 @@ def hardswish(x: ndarray) -> ndarray:
 
 
 def softshrink(x: ndarray, lambd: float = 0.5) -> ndarray:
-    """51,200 in 0.04 ms; `where` takes 0.16"""
+    """51,200 numbers in 0.04 ms; `where` takes 0.16 ms."""
     if x.dtype.kind == "f" and lambd >= 0:
         return x - x.clip(-lambd, lambd)
     return where(x > lambd, x - lambd, where(x < -lambd, x + lambd, x - x))
 
 
 def prelu_core(x: ndarray, y: ndarray) -> ndarray:
-    """For slopes between 0 and 1, the larger of x and slope x: a third of the time."""
+    """For slopes between 0 and 1, the larger of x and y x, which takes a third of the time."""
     r = x * y
     if x.size > 8 * y.size and x.dtype.kind == "f" and y.min() > 0 and y.max() <= 1:
         return np.maximum(x, r)

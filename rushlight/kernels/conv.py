@@ -5,12 +5,12 @@
 The formula is linear in x and in w, so `conv`, `conv_input_grad` and `conv_weight_grad` are each the derivative of the
 other two. All three are products with columns (im2col), made in blocks of `BLOCK_BYTES`.
 
-If it saves time, the columns hold windows in all dimensions but the first: windows one row apart are the same columns
-one row apart. Each kernel row is then a product with another slice of the columns, and fewer numbers are copied.
+If it saves time, the columns contain windows in all dimensions but the first, so that kernel rows share columns: each
+kernel row is a product with another slice of the columns, and fewer numbers are copied.
 
 Arrays are NumPy's, x (N, C, *size), w (O, C / groups, *kernel). stride, padding and dilation are tuples with a number
-for each spatial dimension. float16 and bfloat16 are computed in float32, integers wrap around, bool is refused as by
-torch. Each op makes a `Plan`, then computes it by im2col or by a faster way (rushlight/fast/conv).
+for each spatial dimension. float16 and bfloat16 are computed in float32, integers wrap around, bool raises an error as
+in torch. Each op makes a `Plan`, then computes it by im2col or by a faster way (rushlight/fast/conv).
 """
 
 from __future__ import annotations
@@ -53,9 +53,9 @@ class Plan:
         size: Ints,
         out: Ints,
     ):
-        # "conv", "conv_input_grad" or "conv_weight_grad"; in which it is computed
+        # op: "conv", "conv_input_grad" or "conv_weight_grad"; dtype: the dtype of the computation
         self.op, self.dtype = op, dtype
-        # channels in each group
+        # channels and filters in each group
         self.images, self.groups, self.channels, self.filters = images, groups, channels, filters
         self.kernel, self.stride, self.padding, self.dilation = kernel, stride, padding, dilation
         self.size, self.out = size, out  # spatial, of the input and of the result of `conv`
@@ -90,8 +90,8 @@ def conv(
     """out[n, o, p] = bias[o] + sum over c, k of x[n, c, p stride - padding + k dilation] w[o, c, k].
 
     x (N, C, *size), w (O, C / groups, *kernel), bias (O,) -> (N, O, *out), out = (size + 2 padding
-    - dilation (kernel - 1) - 1) // stride + 1. The output channels are in `groups` groups, as the input's are; each
-    group of filters sees its own channels. RuntimeError, in torch's words, where channels, groups or sizes do not fit;
+    - dilation (kernel - 1) - 1) // stride + 1. Input and output channels are divided into `groups` groups; a group of
+    filters uses only its group of channels. RuntimeError, in torch's words, if channels, groups or sizes do not fit;
     NotImplementedError for bool.
 
         >>> conv(np.ones((1, 1, 3, 3)), np.ones((1, 1, 2, 2)), (1, 1), (0, 0), (1, 1), 1)[0, 0].tolist()
@@ -271,7 +271,7 @@ def conv_weight_grad_im2col(p: Plan, g: ndarray, x: ndarray) -> ndarray:
 
 def blocks(p: Plan, itemsize: int) -> Iterator[tuple[slice, slice, Columns]]:
     """(images, positions of the result, their columns), each with about `BLOCK_BYTES` bytes of columns: several images,
-    or some rows of one that needs far more. Neighbouring rows share columns, so a block has at least 4 kernels of rows.
+    or a few rows of one large image. Neighbouring rows share columns, so a block has at least 4 kernel heights of rows.
     """
     whole = columns_of(p)
     size = itemsize * prod(whole.shape)
@@ -327,42 +327,28 @@ def split_filters(w: ndarray, p: Plan) -> ndarray:
 
 
 def join_filters(w: ndarray, p: Plan) -> ndarray:
-    """(parts, G, o, c K) -> (O, c, *kernel): `split_filters` undone."""
+    """(parts, G, o, c K) -> (O, c, *kernel): the inverse of `split_filters`."""
     w = w.reshape(len(w), p.groups, p.filters, p.channels, -1).transpose(1, 2, 3, 0, 4)
     return w.reshape(-1, p.channels, *p.kernel)
 
 
 def mirrored(w: ndarray, p: Plan) -> ndarray:
-    """w (G o, c, *kernel) -> (G c, o, *kernel), the kernel turned around: a convolution of g with it gives x's
-    gradient.
-    """
+    """w (G o, c, *kernel) -> (G c, o, *kernel), with reversed kernels: the convolution of g with it is x's gradient."""
     w = w.reshape(p.groups, p.filters, p.channels, *p.kernel).swapaxes(1, 2)
     return np.flip(w, tuple(range(3, w.ndim))).reshape(-1, p.filters, *p.kernel)
 
 
 @lru_cache(maxsize=512)
 def mirrored_plan(p: Plan) -> Plan:
-    """The plan of that convolution, for stride 1."""
+    """The plan of the convolution with `mirrored` filters, for stride 1."""
     # may be negative
     padding = tuple([d * (k - 1) - pad for d, k, pad in zip(p.dilation, p.kernel, p.padding)])
-    return Plan(
-        "conv",
-        p.dtype,
-        p.images,
-        p.groups,
-        p.filters,
-        p.channels,
-        p.kernel,
-        p.stride,
-        padding,
-        p.dilation,
-        p.out,
-        p.size,
-    )
+    geometry = p.kernel, p.stride, padding, p.dilation, p.out, p.size
+    return Plan("conv", p.dtype, p.images, p.groups, p.filters, p.channels, *geometry)
 
 
 def result_size(x: Ints, w: Ints, stride: Ints, padding: Ints, dilation: Ints, groups: int) -> Ints:
-    """The spatial size of `conv` for shapes x and w; RuntimeError, in torch's words, where they do not fit."""
+    """The spatial size of `conv` for shapes x and w; RuntimeError, in torch's words, if they do not fit."""
     op, size, kernel = f"conv{len(w) - 2}d", x[2:], w[2:]
     if len(x) != len(w):
         raise RuntimeError(

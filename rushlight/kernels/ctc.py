@@ -129,7 +129,7 @@ def ends(seen: ndarray, skips: ndarray, input_lengths: Lengths, target_lengths: 
 
 
 def logs_added(*terms: ndarray) -> ndarray:
-    """log of the sum of exp of each; -inf where all are."""
+    """log of the sum of exp of each term; -inf if all terms are -inf."""
     top = terms[0]
     for term in terms[1:]:
         top = np.maximum(top, term)

@@ -1,4 +1,4 @@
-"""Element-by-element kernels: NumPy's ufuncs under torch's names, and our own functions for ops that NumPy lacks."""
+"""Elementwise kernels: NumPy's ufuncs with torch's names, and functions for ops that NumPy lacks."""
 
 from __future__ import annotations
 
@@ -102,11 +102,7 @@ def divided(x: ndarray, y: ndarray, ufunc: np.ufunc) -> ndarray:
     return ufunc(x, y)
 
 
-floor_divide, remainder, fmod = (
-    rounded_quotient(np.floor_divide),
-    rounded_quotient(np.remainder),
-    rounded_quotient(np.fmod),
-)
+floor_divide, remainder, fmod = map(rounded_quotient, (np.floor_divide, np.remainder, np.fmod))
 fmax, fmin, hypot, signbit = np.fmax, np.fmin, np.hypot, np.signbit
 
 
@@ -279,11 +275,9 @@ def sign(x: ndarray) -> ndarray:
     if x.dtype.kind == "b":
         return x.copy()
     above, below = x > 0, x < 0  # subtracting bytes takes half the time of subtracting numbers
-    return (
-        np.subtract(above.view(np.int8), below.view(np.int8)).astype(x.dtype)
-        if x.ndim
-        else above.astype(x.dtype) - below
-    )
+    if not x.ndim:
+        return above.astype(x.dtype) - below
+    return np.subtract(above.view(np.int8), below.view(np.int8)).astype(x.dtype)
 
 
 def sgn(x: ndarray) -> ndarray:
@@ -312,7 +306,7 @@ def heaviside(x: ndarray, y: ndarray) -> ndarray:
 
 
 def logaddexp(x: ndarray, y: ndarray) -> ndarray:
-    """log(exp(x) + exp(y)); of complex numbers shifted by the one with the larger real part."""
+    """log(exp(x) + exp(y)); complex numbers are shifted by the number with the larger real part."""
     if x.dtype.kind in "iub":
         raise TypeError("not supported for whole numbers; hint: convert them: x.float()")
     if x.dtype.kind == "f" and x.dtype.itemsize > 2:
@@ -333,7 +327,7 @@ def rsqrt(x: ndarray) -> ndarray:
 
 
 def sigmoid(x: ndarray) -> ndarray:
-    """1 / (1 + exp(-x)); where exp overflows the quotient is 0, as it should be."""
+    """1 / (1 + exp(-x)); if exp overflows, the quotient is 0, the correct result."""
     before = hushed()
     try:
         r = np.exp(-x)
@@ -435,7 +429,7 @@ def elu(x: ndarray, alpha: float = 1.0, scale: float = 1.0, input_scale: float =
 
 
 def softplus(x: ndarray, beta: float = 1.0, threshold: float = 20.0) -> ndarray:
-    """log(1 + exp(beta x)) / beta; beyond the threshold simply x."""
+    """log(1 + exp(beta x)) / beta; x itself if beta x is above the threshold."""
     bx = x if beta == 1 else x * beta
     r = np.log1p(np.exp(np.minimum(bx, threshold)))
     return where(bx > threshold, x, r if beta == 1 else r / beta)

@@ -64,7 +64,7 @@ def linalg_cholesky_ex(x: ndarray) -> tuple[ndarray, ndarray]:
     """L, lower triangular, with L L^H = x (only the lower triangle of x is read); and info."""
     try:
         factor, info = np.linalg.cholesky(x), codes(x)
-    # at least one matrix: the index of a failed matrix, and the number of steps that succeeded
+    # at least one matrix failed; LAPACK reports the failed step of each
     except np.linalg.LinAlgError:
         potrf, factor, info = lapack("potrf", x), np.tril(x), codes(x)
         for i in np.ndindex(info.shape):
@@ -123,7 +123,7 @@ def check_finite(x: ndarray, name: str) -> None:
 
 
 class converging:
-    """NumPy's error in torch's words."""
+    """A context that translates NumPy's LinAlgError into torch's message."""
 
     def __init__(self, name: str) -> None:
         self.name = name

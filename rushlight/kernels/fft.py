@@ -40,6 +40,6 @@ def r2c(x: ndarray, dim: int, forward: bool, power: float) -> ndarray:
 
 
 def c2r(x: ndarray, dim: int, n: int, forward: bool, power: float) -> ndarray:
-    """The n real numbers that `c2c` gives for n // 2 + 1 complex ones whose conjugates are the rest."""
+    """The n real numbers that `c2c` gives for n // 2 + 1 complex numbers and the conjugates that complete them."""
     fft = fft_of(x)
     return (fft.hfft if forward else fft.irfft)(x, n, dim, NORM[forward][power])

@@ -17,14 +17,14 @@ APART = {"nextafter", "nan_to_num", "abs", "where"}
 
 
 def is_half(a: Any) -> bool:
-    """x may also be a Placeholder (base/placeholder.py): its conversion raises the error."""
+    """True for float16 and bfloat16. `a` may be a Placeholder (base/placeholder.py), whose conversion raises."""
     d = getattr(a, "dtype", None)
     return d is HALF or (d is not None and d.kind == "V")
 
 
 @site
 def converted(x: ndarray, dtype: np.dtype) -> ndarray:
-    """x.astype(dtype), laid out as x: rounds to the nearest number, ties to even."""
+    """x.astype(dtype), in x's memory order: rounds to the nearest number, ties to even."""
     if x.flags.c_contiguous:
         return x.astype(dtype)
     r = room_like(x, dtype)

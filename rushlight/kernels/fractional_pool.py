@@ -57,7 +57,7 @@ def window_starts(u: ndarray, size: int, kernel: int, out: int) -> ndarray:
 
 
 def best(x: ndarray, starts: list[ndarray], size: Ints, kernel: Ints) -> tuple[ndarray, ndarray]:
-    """Maxima and places of x (P, S), tap by tap over all windows; `starts` (P, out) for each dimension."""
+    """Maxima and flat positions of x (P, S), tap by tap over all windows; `starts` (P, out) for each dimension."""
     n = len(size)
     values, indices = None, None
     for tap in product(*map(range, kernel)):

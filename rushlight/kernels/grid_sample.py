@@ -21,19 +21,17 @@ OFFSETS = {"nearest": (0,), "bilinear": (0, 1), "bicubic": (-1, 0, 1, 2)}
 
 
 def grid_position(x: ndarray, size: Ints, padding: str, align: bool) -> ndarray:
-    """Positions in elements: 0 is the centre of the first. `padding` moves positions outside into the image, except
-    'zeros'.
+    """Positions in elements: 0 is the centre of the first element. Every `padding` except 'zeros' moves outside
+    positions into the image.
     """
     return plainly(x, size, align)[1] if padding == "zeros" else placed(x, size, padding, align)[0]
 
 
 def grid_slope(x: ndarray, size: Ints, padding: str, align: bool) -> ndarray:
     """The derivative of `grid_position`: constant up to its sign, and 0 for points that were moved to the edge."""
-    return (
-        np.broadcast_to(plainly(x, size, align)[0], x.shape)
-        if padding == "zeros"
-        else placed(x, size, padding, align)[1]
-    )
+    if padding == "zeros":
+        return np.broadcast_to(plainly(x, size, align)[0], x.shape)
+    return placed(x, size, padding, align)[1]
 
 
 @lru_cache(maxsize=64)
@@ -123,8 +121,8 @@ def bilinear(x: ndarray, inside: ndarray) -> ndarray:
 
 
 def flat_places(at: ndarray, channels: int, size: int) -> ndarray | None:
-    """The flat indices of taps in the whole batch, (N, C, K, P), if there are few: three NumPy calls instead of three
-    per image.
+    """The flat indices of the taps in the whole batch, (N, C, K, P): three NumPy calls instead of three per image. None
+    if there are many.
     """
     if at.size * channels > AT_ONCE_ELEMENTS:
         return None

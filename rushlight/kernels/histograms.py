@@ -58,7 +58,7 @@ def counts_in_range(x: ndarray, bins: int, low: float, high: float) -> ndarray:
 
 
 def bincount(x: ndarray, weights: ndarray | None, minlength: int) -> ndarray:
-    """How often each of 0, 1, ... occurs in x, or the total weight of its occurrences."""
+    """The count of 0, 1, ... in x, or the total weight of their occurrences."""
     if weights is None:
         return as_int64(np.bincount(as_intp(x), minlength=minlength))
     kind = np.float32 if weights.dtype == np.float32 else np.float64

@@ -1,9 +1,9 @@
 """Windows that slide over the last, spatial dimensions: their number, copies of windows, sums of windows, unfold and
 fold.
 
-Tap k of window o sits at input position `o * stride - padding + k * dilation`, so one tap over all windows is a strided
-slice of the input, and the windows for which it falls outside the input (on padding) are a prefix and a suffix. So no
-array is padded: a tap is a pair of slices, and positions outside the slices are padding.
+Tap k of window o is at input position `o * stride - padding + k * dilation`. So one tap over all windows is a strided
+slice of the input, and the windows whose tap is outside the input (on padding) are a prefix and a suffix. No array is
+padded: a tap is a pair of slices, and positions outside the slices are padding.
 """
 
 from __future__ import annotations
@@ -167,7 +167,7 @@ def unfold(x: ndarray, kernel: Ints, dilation: Ints, padding: Ints, stride: Ints
 
 
 def fold(columns: ndarray, output_size: Ints, kernel: Ints, dilation: Ints, padding: Ints, stride: Ints) -> ndarray:
-    """The windows added up at their positions: out[n, c, h, w] = sum of the columns that `unfold` copies from there.
+    """The windows added up at their positions: out[n, c, h, w] is the sum of the elements that `unfold` copies from it.
 
     columns (N, C kh kw, L) -> (N, C, *output_size); any dtype. `unfold` is its derivative. RuntimeError if the rows are
     not a multiple of the kernel's size, or L is not the number of windows in `output_size`.
@@ -202,6 +202,6 @@ def check_indices(op: str, indices: ndarray, size: Ints) -> None:
     # as unsigned, a negative number is huge
     if indices.size and indices.view(np.uint64).max() >= volume:
         raise IndexError(
-            f"{op}: indices from {indices.min()} to {indices.max()}, but a plane of size {tuple(size)} has the places "
-            f"0 to {volume - 1}"
+            f"{op}: indices from {indices.min()} to {indices.max()}, but a plane of size {tuple(size)} has the "
+            f"positions 0 to {volume - 1}"
         )

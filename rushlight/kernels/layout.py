@@ -20,17 +20,17 @@ SHORT_ROW_ELEMENTS, SHORT_ROWS_ELEMENTS = 4, 1 << 13
 
 
 def plain(a: ndarray) -> ndarray:
-    """The array in C order. torch lays out these results in C order, while NumPy keeps the input's memory order: `view`
-    must work on the result, and dropout draws in memory order.
+    """The array in C order, for results that are in C order in torch: `view` must work on the result, and dropout draws
+    in memory order. NumPy would keep the input's memory order.
     """
     return a if a.flags.c_contiguous else copied(a)
 
 
 def copied(a: ndarray) -> ndarray:
     """A copy in C order. Large transposed arrays are copied in blocks that fit the cache: 1000 x 4096 takes 2.7 ms, one
-    np.copy 3.9. If the elements of a row map to the same cache sets, columns that fill a cache line are copied
+    np.copy 3.9. If the elements of a row map to the same cache sets, as many columns as fill a cache line are copied
     together: 2048 x 1024 takes 1.4 ms, in blocks 4.7, in one copy 8.8. If the last dimension is small, each of its
-    positions is copied by itself: turning channels into pixels takes 0.45 ms, in one copy 1.4.
+    positions is copied separately: from channels first to channels last takes 0.45 ms, in one copy 1.4.
     """
     near = a.strides.index(a.itemsize) if a.itemsize in a.strides else -1
     few = a.shape[-1] <= SHORT_ROW_ELEMENTS and a.size >= SHORT_ROWS_ELEMENTS if a.ndim > 1 else False
@@ -101,7 +101,7 @@ def suggests_last(a: ndarray) -> bool:
 
 
 def like_images(r: ndarray, *images: ndarray, asks: Callable[[ndarray], bool] = suggests_last) -> ndarray:
-    """r in channels-last order if one of the images is: torch lays out results in this way."""
+    """r in channels-last order if one of the images is, as in torch."""
     for x in images:
         if not x.flags.c_contiguous and asks(x):
             return with_strides(r, strides_in(r.shape, (0, *range(2, r.ndim), 1)))
@@ -109,7 +109,7 @@ def like_images(r: ndarray, *images: ndarray, asks: Callable[[ndarray], bool] = 
 
 
 def room(shape: tuple[int, ...], x: ndarray) -> ndarray:
-    """An empty array with x's dtype, laid out as `like_images` would, without a copy."""
+    """An empty array with x's dtype, in channels-last order if x is."""
     if x.flags.c_contiguous or not suggests_last(x):
         return np.empty(shape, x.dtype)
     return np.moveaxis(np.empty((shape[0], *shape[2:], shape[1]), x.dtype), -1, 1)
@@ -123,19 +123,16 @@ class Memory:
 
 
 def lie(x: ndarray, size: tuple, stride: tuple, start: int, own: tuple = ()) -> ndarray:
-    """A view of x's memory with this size and these strides, starting `start` elements after x's first one.
+    """A view of x's memory with this size and these strides, starting `start` elements after x's first element.
 
-    `own`, the strides of x, is needed for the gradient. RuntimeError if x has other strides, since elements would then
-    be elsewhere (except for the compiler's stand-in, whose strides are all 0).
+    `own`: the strides of x, for the gradient. RuntimeError if x has other strides, unless all strides are 0, as in the
+    compiler's placeholders.
     """
     item, (address, readonly) = x.itemsize, x.__array_interface__["data"]
     if 0 in size:
         return np.empty(size, x.dtype)
-    if (
-        own
-        and any(x.strides)
-        and any([n > 1 and step != item * steps for n, step, steps in zip(x.shape, x.strides, own)])
-    ):
+    differ = [n > 1 and step != item * steps for n, step, steps in zip(x.shape, x.strides, own)]  # [] without `own`
+    if any(differ) and any(x.strides):
         raise RuntimeError(
             f"as_strided: a tensor of shape {x.shape} has strides of {x.strides} bytes, not {own} elements"
         )
@@ -151,7 +148,7 @@ def lie(x: ndarray, size: tuple, stride: tuple, start: int, own: tuple = ()) -> 
             },
         )
     )
-    # bfloat16 is void to the interface
+    # in the array interface, bfloat16 has the type void
     return view if view.dtype == x.dtype else view.view(x.dtype)
 
 
@@ -169,8 +166,8 @@ def places(size: tuple, stride: tuple, start: int) -> ndarray:
 
 
 def memory_of(shape: tuple, own: tuple, size: tuple, stride: tuple, start: int) -> tuple[ndarray, ndarray, ndarray]:
-    """Memory positions of x's and the view's elements, relative to the lowest; and the number of elements of x at each
-    position.
+    """The memory positions of x's and of the view's elements, relative to the lowest position; and the number of
+    elements of x at each position.
     """
     mine, theirs = places(shape, own, 0), places(size, stride, start)
     low = min([p.min() for p in (mine, theirs) if p.size], default=0)
@@ -189,7 +186,7 @@ def unlie(g: ndarray, shape: tuple, size: tuple, stride: tuple, start: int, own:
 
 
 def lie_again(x: ndarray, size: tuple, stride: tuple, start: int, own: tuple) -> ndarray:
-    """as_strided of a tensor that should have the strides `own`: a copy, with 0 outside of the tensor."""
+    """as_strided of x as if it had the strides `own`: a copy, with 0 outside of x."""
     mine, theirs, count = memory_of(x.shape, own, size, stride, start)
     memory = np.zeros(count.shape, x.dtype)
     np.add.at(memory, mine, x)
@@ -214,11 +211,8 @@ def without_repeats(a: ndarray, r: ndarray) -> tuple[ndarray, ndarray] | None:
     """
     repeated = [n > 1 and not step for n, step in zip(a.shape, a.strides)]
     r = np.broadcast_to(r, a.shape)
-    if (
-        not isinstance(a, ndarray)
-        or not owner(a).flags.writeable
-        or any(again and step for again, step in zip(repeated, r.strides))
-    ):
+    varies = any(again and step for again, step in zip(repeated, r.strides))
+    if varies or not isinstance(a, ndarray) or not owner(a).flags.writeable:
         return None
     first = *(slice(1) if again else slice(None) for again in repeated), ...
     once = a[first]

@@ -33,7 +33,7 @@ def smooth_l1_loss(x: ndarray, y: ndarray, beta: float = 1.0) -> ndarray:
 
 
 def binary_cross_entropy(x: ndarray, y: ndarray) -> ndarray:
-    """-(y log x + (1 - y) log(1 - x)), the logarithms not below -100."""
+    """-(y log x + (1 - y) log(1 - x)), with logarithms of at least -100."""
     if x.size and not (np.minimum.reduce(x, None) >= 0 and np.maximum.reduce(x, None) <= 1):
         raise ValueError(
             "all elements of input should be between 0 and 1; hint: apply a sigmoid, or use "
@@ -44,8 +44,7 @@ def binary_cross_entropy(x: ndarray, y: ndarray) -> ndarray:
 
 
 def binary_cross_entropy_with_logits(x: ndarray, y: ndarray) -> ndarray:
-    """(1 - y) max(x, 0) - y min(x, 0) + log(1 + exp(-|x|)): nothing overflows or cancels; inf where x is inf and y is
-    0."""
+    """(1 - y) max(x, 0) - y min(x, 0) + log(1 + exp(-|x|)), without overflow or cancellation; inf for x inf, y 0."""
     low, high = np.minimum(x, 0), np.maximum(x, 0)
     return np.log1p(np.exp(low - high)) + high * (1 - y) - low * y
 
@@ -68,8 +67,8 @@ def places(t: ndarray) -> tuple:
 
 @lru_cache(maxsize=64)
 def grid(shape: tuple[int, ...]) -> list[ndarray]:
-    """Positions along each dimension, which broadcast to the shape; shared, so read-only. Saves 30 of the 100 us that
-    the loss of 2 images of 8 x 8 takes.
+    """Positions along each dimension, which broadcast to the shape; shared, so read-only. The cache saves 30 of the 100
+    us of the loss of 2 images of 8 x 8.
     """
     axes = np.ogrid[tuple(slice(n) for n in shape)]
     for axis in axes:
@@ -117,9 +116,8 @@ def nll_loss(x: ndarray, target: ndarray, weight: ndarray | None, ignore_index: 
     """-weight[t] x[n, t]; its sum, or its mean over the weights."""
     # in float32, as torch does: sums in bfloat16 stop at 256
     if reduction != "none" and is_half(x):
-        return np.asarray(
-            nll_loss(single(x), target, weight if weight is None else single(weight), ignore_index, reduction)
-        ).astype(x.dtype)
+        total = nll_loss(single(x), target, single_or_none(weight), ignore_index, reduction)
+        return np.asarray(total).astype(x.dtype)
     classes = x.shape[min(x.ndim - 1, 1)]
     t, counts, ignored = kept_classes(target, weight, classes, ignore_index, x.dtype)
     found = x[places(t)]
@@ -127,7 +125,7 @@ def nll_loss(x: ndarray, target: ndarray, weight: ndarray | None, ignore_index: 
         found = times(found, counts, ignored)
     if reduction == "none":
         return -found
-    total = -np.add.reduce(found.ravel())  # half as long as with axis=None
+    total = -np.add.reduce(found.ravel())  # takes half the time of axis=None
     return total if reduction == "sum" else shared_out(total, t, counts)
 
 
@@ -143,12 +141,8 @@ def nll_loss_grad(
 ) -> ndarray:
     """The derivative of `nll_loss`: -weight[t] g at [n, t], 0 elsewhere."""
     if reduction == "mean" and is_half(g):  # float16 cannot hold 70,000
-        return converted(
-            nll_loss_grad(
-                single(g), target, weight if weight is None else single(weight), size, ignore_index, reduction
-            ),
-            g.dtype,
-        )
+        wide = nll_loss_grad(single(g), target, single_or_none(weight), size, ignore_index, reduction)
+        return converted(wide, g.dtype)
     classes = size[min(len(size) - 1, 1)]
     t, counts, ignored = kept_classes(target, weight, classes, ignore_index, g.dtype)
     share = -g

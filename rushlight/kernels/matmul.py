@@ -1,5 +1,5 @@
-"""Matrix products by NumPy, which calls BLAS. fast/matmul.py has faster ways of large products, and of products of a
-few rows and a transpose."""
+"""Matrix products by NumPy, which calls BLAS. fast/matmul.py has faster ways for large products, and for products of a
+few rows with a transposed matrix."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def mismatch(x: ndarray, y: ndarray) -> RuntimeError:
 
 
 def turned(x: ndarray, y: ndarray) -> str:
-    """The end of the hint, from a colon on: transpose the second factor, or reshape to its rows. "" if neither fits."""
+    """The end of the hint: to transpose the second factor, or to unsqueeze it. "" if neither fits."""
     if x.shape[-1] != y.shape[-1]:
         return ""
     if x.ndim == 3 and y.ndim == 2 and x.shape[0] == y.shape[0]:

@@ -1,6 +1,7 @@
 """Padding with the array's own elements (reflect, replicate, circular), and its transpose.
 
-The array is copied once, and borders are copied within the result: 4 x 16 x 64 x 64 takes 60 us, by an index table 250.
+The array is copied once, and borders are copied within the result: 4 x 16 x 64 x 64 takes 60 us, with an index table
+250.
 """
 
 from __future__ import annotations

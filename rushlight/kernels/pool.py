@@ -124,8 +124,8 @@ def climb(x: ndarray, best: ndarray, first: ndarray, met: tuple[Tap, ...]) -> nd
 def places(
     size: Ints, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, out: Ints
 ) -> tuple[ndarray, ndarray, ndarray]:
-    """The number of each window's first tap outside of the padding (*out); and flat offsets: of the taps from their
-    window's origin (T,), and of the origins (*out).
+    """The number of each window's first tap outside of the padding (*out), the flat offsets of the taps from the
+    window's origin (T,), and the flat offsets of the origins (*out).
     """
     met = taps(size, kernel, stride, padding, dilation, out)
     first = np.zeros(out, np.min_scalar_type(len(met)))
@@ -192,7 +192,7 @@ def even_parts(size: Ints, out: Ints) -> Ints | None:
 
 
 def flat_like(r: ndarray, x: ndarray) -> ndarray:
-    """r in x's layout; lines count as images of one row. Volumes stay in C order, as in torch's averaging."""
+    """r in x's memory order; a line counts as an image of one row. Volumes stay in C order, as in torch's averaging."""
     if x.ndim == 3 and not x.flags.c_contiguous:
         return like_images(r[:, :, None], x[:, :, None])[:, :, 0]
     return like_images(r, x) if x.ndim == 4 else r
@@ -207,16 +207,12 @@ def scatter_spatial(g: ndarray, indices: ndarray, size: Ints) -> ndarray:
         >>> scatter_spatial(np.ones((1, 1, 2)), np.array([[[3, 3]]]), (4,)).tolist()
         [[[0.0, 0.0, 0.0, 2.0]]]
     """
-    like, (g, indices) = (
-        indices,
-        (g if g.flags.carray else g.copy(), indices if indices.flags.carray else indices.copy()),
-    )
-    total = scattered(g, indices, size)
-    return like_images(total, like)  # not a view: the gradient of a leaf would be copied
+    total = scattered(*[a if a.flags.carray else a.copy() for a in (g, indices)], size)
+    return like_images(total, indices)  # not a view: the gradient of a leaf would be copied
 
 
 def added_at(g: ndarray, indices: ndarray, size: Ints) -> ndarray:
-    """The sums of g (N, C, *out), each number added to its place in turn."""
+    """`scatter_spatial` by np.add.at."""
     check_indices("scatter_spatial", indices, size)
     total = np.zeros(g.shape[0] * g.shape[1] * prod(size), wide_dtype(g.dtype))
     np.add.at(total, flat_indices(indices, size).reshape(-1), g.reshape(-1).astype(total.dtype, copy=False))
@@ -365,7 +361,7 @@ def window_sums(x: ndarray, out: Ints, pairs: Callable, *dims: Ints) -> ndarray:
 
 
 def summed(x: ndarray, out: Ints, pairs: Callable, *dims: Ints) -> ndarray:
-    """As `pooled`, one dimension at a time (`passes`)."""
+    """`window_sums`, one dimension at a time (`passes`)."""
     x = x.astype(np.int64 if x.dtype.kind in "iu" else wide_dtype(x.dtype), copy=False)
     for axis, length in enumerate(out, 2):
         total = np.zeros((*x.shape[:axis], length, *x.shape[axis + 1 :]), x.dtype)
@@ -459,7 +455,7 @@ def counted(size: int, kernel: int, start: int, padding: int, include_pad: bool)
 
 
 def outer(lengths: list[list[int]]) -> ndarray:
-    """The product of one number from each list, for all of them: (len, len, ...); read-only."""
+    """All products of one number from each list: (len, len, ...); read-only."""
     table = np.asarray(prod(np.ix_(*lengths)), np.int64)
     table.flags.writeable = False
     return table
@@ -471,14 +467,10 @@ def pooled_size(op: str, shape: Ints, kernel: Ints, stride: Ints, padding: Ints,
     check_windows(op, kernel, stride, padding, dilation)
     size = shape[1:]
     if len(size) != len(kernel) or not prod(shape):
-        what = (
-            "Expected input's non-batch dimensions to have positive length"
-            if len(kernel) == 3
-            else (
-                f"Expected {len(kernel) + 1}D or {len(kernel) + 2}D (batch mode) tensor with optional 0 dim batch "
-                "size for input"
-            )
-        )
+        n = len(kernel)
+        what = f"Expected {n + 1}D or {n + 2}D (batch mode) tensor with optional 0 dim batch size for input"
+        if n == 3:
+            what = "Expected input's non-batch dimensions to have positive length"
         raise RuntimeError(f"{op}: {what}, but got an input of (channels, *size) = {list(shape)}")
     for k, p, d in zip(kernel, padding, dilation):
         if p > ((k - 1) * d + 1) // 2:
@@ -503,7 +495,7 @@ def pooled_size(op: str, shape: Ints, kernel: Ints, stride: Ints, padding: Ints,
 
 @lru_cache(maxsize=256)
 def check_reached(op: str, size: Ints, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, out: Ints) -> None:
-    """True if each window contains an input element: a dilated window may step over the whole input."""
+    """RuntimeError if a window contains no input element: a dilated window may step over the whole input."""
     for dims in zip(size, kernel, stride, padding, dilation, out):
         if any(window.start >= window.stop for window in valid_windows(*dims)):
             raise RuntimeError(

@@ -12,8 +12,8 @@ NEXT, LAST = np.array([1, 2, 0]), np.array([2, 0, 1])  # the next and the previo
 
 
 def least_multiple(x: ndarray, y: ndarray) -> ndarray:
-    """|x y| / gcd(x, y). torch computes in C int at least and truncates to the dtype: for small dtypes the result may
-    be negative.
+    """|x y| / gcd(x, y). Like torch, computes small dtypes in 32 bits and truncates the result, which may then be
+    negative.
     """
     if x.dtype.itemsize >= 4:
         return np.abs(np.lcm(x, y))

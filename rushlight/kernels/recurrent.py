@@ -5,10 +5,10 @@ then to step 1, ...: T times N rows, or for sequences of different lengths `size
 longest sequence first. An array (T, N, gates H) is treated as rows. h (N, H) is the state; `reverse` runs from the last
 step to the first.
 
-The loop over steps does only the work that depends on the step before: forward a product and some elementwise calls
-with `out=`, backward a product and fewer calls, since all slopes are known by then. Gates are stored as (gates, rows,
-H), so that one gate's part of a step is contiguous. sigmoid(x) is computed as (tanh(x / 2) + 1) / 2, since tanh has
-SIMD loops: 9 us for 32 x 512 floats; exp alone takes 14.
+The loop over steps does only the work that depends on the previous step: forward, a product and several elementwise
+calls with `out=`; backward, a product and fewer calls, since all slopes are computed before the loop. Gates are stored
+as (gates, rows, H), so that one gate's part of a step is contiguous. sigmoid(x) is computed as (tanh(x / 2) + 1) / 2,
+since tanh has SIMD loops: 9 us for 32 x 512 floats; exp alone takes 14.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Steps:
         self.spans = spans[::-1] if reverse else spans
 
     def before(self, start: ndarray, states: ndarray) -> ndarray:
-        """For each row, the state of the step before: start (N, H), states (rows, H) -> (rows, H)."""
+        """For each row, the state before its step: start (N, H), states (rows, H) -> (rows, H)."""
         n = self.batch
         if self.even:
             return np.concatenate([states[n:], start] if self.reverse else [start, states[: len(states) - n]])
@@ -160,8 +160,8 @@ def lstm(tensors: Arrays, sizes: Sizes, reverse: bool) -> tuple[ndarray, ...]:
 
 @site
 def lstm_back(tensors: Arrays, sizes: Sizes, reverse: bool) -> list[ndarray]:
-    """The gradients of the tensors of `lstm`. tensors: those, the results of `lstm`, and the gradients of out, h and
-    c."""
+    """The gradients of the tensors of `lstm`. tensors: the tensors and results of `lstm`, and the gradients of out, h
+    and c."""
     x, h0, c0, weight, *more, out, saved, g_out, g_h, g_c = widened(tensors)
     bias, projection = bias_and_projection(more)
     steps, hidden = steps_of(x, len(h0), sizes, reverse), c0.shape[1]
@@ -194,7 +194,7 @@ def lstm_back(tensors: Arrays, sizes: Sizes, reverse: bool) -> list[ndarray]:
 
 
 def lstm_slopes(saved: ndarray, tanh_c: ndarray, c: ndarray) -> tuple[ndarray, ndarray]:
-    """The slopes of c' (by the inputs of i, f and g) and of h' (by the input of o); and of h' by c'."""
+    """The derivatives of c' by the inputs of i, f and g, and of h' by the input of o; and of h' by c'."""
     i, f, o, g, _ = saved
     slopes, o_slope = np.empty((4, *c.shape), c.dtype), np.multiply(tanh_c, tanh_c)
     for slope, gate, factor in ((slopes[0], i, g), (slopes[1], f, c), (slopes[3], o, tanh_c)):
@@ -244,7 +244,8 @@ def gru(tensors: Arrays, sizes: Sizes, reverse: bool) -> tuple[ndarray, ...]:
 
 @site
 def gru_back(tensors: Arrays, sizes: Sizes, reverse: bool) -> list[ndarray]:
-    """The gradients of the tensors of `gru`. tensors: those, the results of `gru`, and the gradients of out and h."""
+    """The gradients of the tensors of `gru`. tensors: the tensors and results of `gru`, and the gradients of out and
+    h."""
     x, h0, weight, *bias, out, saved, g_out, g_h = widened(tensors)
     steps, hidden = steps_of(x, len(h0), sizes, reverse), h0.shape[1]
     out, g_out = rows_of(out), rows_of(g_out)
@@ -266,7 +267,7 @@ def gru_back(tensors: Arrays, sizes: Sizes, reverse: bool) -> list[ndarray]:
 
 
 def gru_slopes(saved: ndarray, h: ndarray) -> tuple[ndarray, ndarray]:
-    """The slopes of h' by the inputs of r and z and by n's w h + b; and by n's x."""
+    """The derivatives of h' by the inputs of r and z and by n's w h + b; and by n's x."""
     r, z, n, inner = saved
     n_slope = (1 - z) * (1 - n * n)
     slopes = np.empty_like(saved[:3])
@@ -297,7 +298,8 @@ def rnn(tensors: Arrays, relu: bool, sizes: Sizes, reverse: bool) -> tuple[ndarr
 
 @site
 def rnn_back(tensors: Arrays, relu: bool, sizes: Sizes, reverse: bool) -> list[ndarray]:
-    """The gradients of the tensors of `rnn`. tensors: those, the results of `rnn`, and the gradients of out and h."""
+    """The gradients of the tensors of `rnn`. tensors: the tensors and results of `rnn`, and the gradients of out and
+    h."""
     x, h0, weight, *bias, out, g_out, g_h = widened(tensors)
     steps = steps_of(x, len(h0), sizes, reverse)
     out, g_out = rows_of(out), rows_of(g_out)

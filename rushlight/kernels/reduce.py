@@ -48,11 +48,8 @@ def totalled(ufunc: Any, x: ndarray, dims: Dims, keepdim: bool) -> ndarray:
         return added(x, dims, keepdim) if ufunc is np.add else plain(in_turn(ufunc, x, dims, keepdim))
     if dtype is FLOAT32:
         x, half = single(x), x.dtype
-        return plain(
-            np.asarray(
-                added(x, dims, keepdim) if ufunc is np.add else ufunc.reduce(x, dims, None, None, keepdim)
-            ).astype(half)
-        )
+        r = added(x, dims, keepdim) if ufunc is np.add else ufunc.reduce(x, dims, None, None, keepdim)
+        return plain(np.asarray(r).astype(half))
     r = np.asarray(ufunc.reduce(x, dims, dtype, None, keepdim))
     return plain(r if dtype.kind == "i" else r.astype(x.dtype))
 
@@ -76,32 +73,23 @@ def sum(x: ndarray, dims: Dims = None, keepdim: bool = False) -> ndarray:
             r = added(x, dims, keepdim)
             return r if r.ndim < 2 else plain(r)
         # few numbers: BLAS's dot takes 0.6 of the time of a ufunc's reduce (1.2 against 2.1 us on a busy machine)
-        return (
-            x.ravel().dot(_ONES[x.size])
-            if x.size <= 64
-            else add_reduce(x, None)
-            if x.size < BLAS_ELEMENTS
-            else added(x)
-        )
+        if x.size <= 64:
+            return x.ravel().dot(_ONES[x.size])
+        return add_reduce(x, None) if x.size < BLAS_ELEMENTS else added(x)
     return totalled(np.add, x, dims, keepdim)
 
 
 def prod(x: ndarray, dims: Dims = None, keepdim: bool = False) -> ndarray:
-    if (
-        dims is None
-        and x.size >= BLAS_ELEMENTS
-        and x.dtype.kind == "f"
-        and x.dtype.itemsize > 2
-        and x.flags.c_contiguous
-    ):
+    wide = x.dtype.kind == "f" and x.dtype.itemsize > 2
+    if dims is None and wide and x.size >= BLAS_ELEMENTS and x.flags.c_contiguous:
         r = multiplied(x.reshape(-1))
         return r.reshape((1,) * x.ndim) if keepdim else r
     return totalled(np.multiply, x, dims, keepdim)
 
 
 def multiplied(x: ndarray) -> ndarray:
-    """The product of a vector, first reduced to 512 partial products: a single running product would wait for each
-    multiplication. 51,200 numbers take 0.02 ms, with NumPy 0.08.
+    """The product of a vector's elements, by 512 partial products: in a single running product, each multiplication
+    waits for the previous one. 51,200 numbers take 0.02 ms, with NumPy 0.08.
     """
     n = x.size // 512 * 512
     return np.asarray(_multiply(_multiply(x[:n].reshape(-1, 512), 0)) * _multiply(x[n:]))
@@ -149,7 +137,7 @@ def check_dim(x: ndarray, dim: int) -> None:
 
 
 def check_elements(x: ndarray, dims: Any, name: str, whole: type[Exception] = IndexError) -> None:
-    """An error if there is no element to choose: in the whole array, or along a dimension."""
+    """An error if there is no element in the whole array, or along a dimension."""
     if dims is None and not x.size:
         raise whole(
             f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with "
@@ -220,7 +208,7 @@ def log_softmax(x: ndarray, dim: int) -> ndarray:
 def var(x: ndarray, dims: Dims = None, keepdim: bool = False, correction: float = 1) -> ndarray:
     """Mean squared distance from the mean, with n - correction for n."""
     n = count(x, dims)
-    if 0 < x.size < BLOCK_ROWS and x.dtype is FLOAT32 and n > correction:  # 8 us become 5
+    if 0 < x.size < BLOCK_ROWS and x.dtype is FLOAT32 and n > correction:  # 5 us instead of 8
         d = x - add_reduce(x, dims, None, None, dims is not None) / n
         total = np.asarray(add_reduce(d * d, dims, None, None, keepdim))
     else:
@@ -230,7 +218,7 @@ def var(x: ndarray, dims: Dims = None, keepdim: bool = False, correction: float 
     if dims is None:
         dims = tuple(range(x.ndim))
     if dims and n > 1 and doubtful(total, first := x[first_along(dims, x.ndim)], n):
-        if x.dtype is FLOAT32:  # in double precision all digits of a difference are right, and equal numbers give 0
+        if x.dtype is FLOAT32:  # in double precision, differences are exact, and equal numbers give 0
             d = (wide := x.astype(np.float64)) - added(wide, dims, True) / n
             total = np.asarray(added(d * d, dims, keepdim)).astype(FLOAT32)
         else:
@@ -314,7 +302,7 @@ def cumprod(x: ndarray, dim: int) -> ndarray:
 
 
 def accumulated(ufunc: np.ufunc, x: ndarray, dim: int) -> ndarray:
-    """Running results; float32 is accumulated in float64, as in torch, since the error would grow with every step."""
+    """Running results. float32 is accumulated in float64, as in torch, since the error grows with every step."""
     wide = np.int64 if x.dtype.kind in "iub" else np.float64 if x.dtype == np.float32 else None
     r = ufunc.accumulate(plain(x) if x.ndim else x.reshape(1), dim, wide)
     r = r if x.ndim else r.reshape(())
@@ -358,7 +346,7 @@ def ordered(x: ndarray, dim: int, descending: bool) -> tuple[ndarray, ndarray]:
 
 
 def in_order(x: ndarray, dim: int) -> ndarray:
-    """The indices of a stable sort, nan last: NumPy puts bfloat16's nan anywhere."""
+    """The indices of a stable sort, nan last. NumPy does not order bfloat16's nan."""
     keys = x.astype(np.float32) if x.dtype.kind == "V" else x
     return as_int64(keys.argsort(dim, kind="stable"))
 
@@ -421,15 +409,12 @@ def one_by_one(x: ndarray, k: int, dim: int, largest: bool) -> tuple[ndarray, nd
     rows = np.array(x.swapaxes(dim, -1), order="C")
     shape = (*rows.shape[:-1], k)
     rows = rows.reshape(-1, x.shape[dim])
-    flat, begins, find = (
-        rows.reshape(-1),
-        np.arange(0, x.size, x.shape[dim]),
-        ndarray.argmax if largest else ndarray.argmin,
-    )
+    flat, begins = rows.reshape(-1), np.arange(0, x.size, x.shape[dim])
+    find = ndarray.argmax if largest else ndarray.argmin
     values, index = np.empty((len(rows), k), x.dtype), np.empty((len(rows), k), np.int64)
     taken = np.array(np.inf if x.dtype.kind == "f" else np.iinfo(x.dtype).max, x.dtype)
     if largest:
-        # the least value; 0 for uint8
+        # the smallest number; 0 for uint8
         taken = np.negative(taken) if x.dtype.kind == "f" else np.invert(taken)
     for i in range(k):
         index[:, i] = at = find(rows, 1)

@@ -143,12 +143,12 @@ def blend(x: ndarray, dim: int, how: tuple, back: bool) -> ndarray:
 
 @site
 def mixed(x: ndarray, dim: int, how: tuple, back: bool) -> ndarray:
-    """Weighted sums of floating-point numbers, or plain lookups."""
+    """Weighted sums of floating-point numbers, or lookups without weights."""
     return by_taps(x, dim, table(how, back))
 
 
 def in_short(found: Table) -> Table:
-    """The table with integer weights of at most 16 bits, with which torch blends bytes."""
+    """The table with weights rounded to integers of at most 16 bits, as torch does for bytes."""
     weights = [np.ones(len(at)) if w is None else w for at, w in zip(found.places, found.weights)]
     most = max(0.0, *[w.max() for w in weights])
     unit = next((2.0**n for n in range(22) if int(0.5 + most * 2 ** (n + 1)) >= 1 << 15), 2.0**22)

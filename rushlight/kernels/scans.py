@@ -18,9 +18,7 @@ def cummin(x: ndarray, dim: int) -> tuple[ndarray, ndarray]:
 
 
 def logcumsumexp(x: ndarray, dim: int) -> ndarray:
-    """log(exp(x_0) + ... + exp(x_i)) without overflow; in float64, as in torch, since the error would grow with every
-    step.
-    """
+    """log(exp(x_0) + ... + exp(x_i)) without overflow; in float64, as in torch, since errors grow with every step."""
     check_dim(x, dim)
     if not x.ndim or not x.size:
         return x.copy()
@@ -33,6 +31,6 @@ def logcumsumexp(x: ndarray, dim: int) -> ndarray:
 
 
 def log_of_sum(x: ndarray, y: ndarray) -> ndarray:
-    """log(exp(x) + exp(y)) of complex numbers: the larger one plus a small term, so the angle continues past pi."""
+    """log(exp(x) + exp(y)) of complex numbers: the larger number plus a small term, so the angle continues past pi."""
     low, high = np.where(x.real < y.real, x, y), np.where(x.real < y.real, y, x)
     return np.where(high.real == -np.inf, high, high + np.log1p(np.exp(low - high)))

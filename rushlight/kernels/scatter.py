@@ -30,14 +30,8 @@ def reduce_into(
     target, index, source = (a if a.ndim else a.reshape(1) for a in (r, index, source))
     if not include_self:
         scatter_into(target, index, np.asarray(neutral(reduce, r.dtype), r.dtype), dim)
-    land(
-        target,
-        index,
-        np.broadcast_to(source, index.shape),
-        dim,
-        "sum" if reduce == "mean" else reduce,
-        "scatter_reduce",
-    )
+    operation = "sum" if reduce == "mean" else reduce
+    land(target, index, np.broadcast_to(source, index.shape), dim, operation, "scatter_reduce")
     if reduce == "mean":
         n = np.maximum(counts(target.shape, index, dim) + int(include_self), 1)
         target[...] = target // n if r.dtype.kind in "iub" else target / n
@@ -45,7 +39,7 @@ def reduce_into(
 
 
 def counts(shape: tuple[int, ...], index: ndarray, dim: int) -> ndarray:
-    """How often each position of an array of this shape is an index."""
+    """The number of times that each position of an array of this shape is an index."""
     line = line_of(index, shape, dim)
     if line is None:
         flat = as_intp(places(shape, index, dim).reshape(-1))

@@ -1,7 +1,7 @@
 """torch.masked.MaskedTensor: a tensor with a mask of its valid elements.
 
-Functions compute with the data of the elements, and the result has a mask of its own. A masked tensor has a node in the
-graph, as sparse tensors have (sparse/graph.py): its gradient is a masked tensor."""
+Functions compute on the data, and the result has its own mask. Like a sparse tensor, a masked tensor has a node in the
+graph (sparse/graph.py); its gradient is a masked tensor."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ WORDS = {
         remainder sub subtract true_divide eq ne le ge greater greater_equal gt less_equal lt less
         maximum minimum fmax fmin not_equal""",
     "reductions": "sum mean amin amax argmin argmax prod all norm var std",
-    # what happens to the data happens to the mask
+    # applied to data and mask
     "moves": """select transpose t split chunk expand view reshape flatten cat stack unsqueeze
         squeeze unfold unfold_dim narrow permute movedim swapaxes unbind expand_as broadcast_to
         __getitem__ contiguous clone T mT""",
@@ -75,9 +75,9 @@ def refused(name: str) -> TypeError:
 class MaskedTensor(Tensor):
     """The elements of `data` where `mask` is True; the others are masked, shown as --.
 
-    Elementwise functions of one tensor keep the mask. Elementwise functions of two tensors need equal masks, or a mask
-    of one tensor only. Reductions leave masked elements out; their result is masked where nothing is left. Data and
-    mask are copied. TypeError for data or a mask that is not a tensor, ValueError for other sizes.
+    Elementwise functions of one tensor keep the mask. Elementwise functions of two tensors need equal masks, or one
+    tensor without a mask. Reductions leave masked elements out; a result without valid elements is masked. Data and
+    mask are copied. TypeError for data or a mask that is not a tensor, ValueError for different sizes.
 
     >>> import warnings
     >>> with warnings.catch_warnings():
@@ -171,7 +171,7 @@ class MaskedTensor(Tensor):
     # -- data and mask -----------------------------------------------------------------------------
 
     def get_data(self) -> Tensor:
-        """All elements, the masked ones too, in the graph."""
+        """All elements, including masked elements, in the graph."""
         mask = self._masked_mask
         return linked(self._masked_data.detach(), "GetDataBackward", [(self, lambda g: held(g, mask))])
 
@@ -258,20 +258,20 @@ class MaskedTensor(Tensor):
         return held(self._masked_data, self._masked_mask)
 
     def alias(self) -> MaskedTensor:
-        """A tensor of the same parts at the same place of the graph."""
+        """A tensor with the same parts and the same node."""
         made = self.detach()
         made._node = self._node
         return made
 
     def _first_gradient(self, g: Any) -> MaskedTensor:
-        """The gradient that backward starts from: masked as the tensor is."""
+        """The gradient with which backward starts, with the mask of the tensor."""
         if isinstance(g, MaskedTensor):
             return g
         data = self._masked_data.new_ones(self.shape) if g is None else g
         return held(data, self._masked_mask)
 
     def _plus(self, other: Any) -> Any:
-        """The sum of two gradients: an element is valid if either gradient has it."""
+        """The sum of two gradients: an element is valid if it is valid in one of them."""
         if not isinstance(other, MaskedTensor):
             return self._filled() + other
         mask = self._masked_mask | other._masked_mask
@@ -293,7 +293,7 @@ def transposed(x: Tensor) -> Tensor:
 
 def held(data: Tensor, mask: Tensor) -> MaskedTensor:
     """A masked tensor of these parts, outside the graph."""
-    if not MaskedTensor._overrides:  # with the first masked tensor, functions look for such arguments
+    if not MaskedTensor._overrides:  # from the first masked tensor on, functions check their arguments
         insert_gated_class(MaskedTensor)
     made = new(MaskedTensor)
     made._node, made._grad, made._viewing, made._writes = None, None, None, None
@@ -393,8 +393,8 @@ def mask_of(a: Any) -> Any:
 
 
 class Computed:
-    """A function of data, which is differentiated later. `sources`: the tensors in the graph among its arguments;
-    `out`: the result for the data, in a graph of its own; `fresh`: the data there."""
+    """A function, applied to the data in a separate graph and differentiated later. `sources`: the arguments that are
+    in the graph; `fresh`: their data, leaves of the separate graph; `out`: the result."""
 
     def __init__(self, func: Callable, args: tuple, kwargs: dict[str, Any]):
         leaves, form = tree_flatten((args, kwargs))
@@ -413,7 +413,7 @@ class Computed:
             self.out = func(*values, **named)
 
     def gradient(self, i: int, out: Tensor, g: MaskedTensor) -> Tensor:
-        """The gradient of source i, from one output's gradient; a masked element has none."""
+        """The gradient of source i, from the gradient of one output; masked elements count as 0."""
         found = grad([out], [self.fresh[i]], [g._filled()], retain_graph=True, allow_unused=True)[0]
         return self.fresh[i].detach().new_zeros(self.fresh[i].shape) if found is None else found
 
@@ -436,7 +436,7 @@ def elementwise(func: Callable, args: tuple, kwargs: dict[str, Any]) -> MaskedTe
     mask = first._masked_mask.expand(made.out.shape)
 
     def to_mask(source: Tensor, g: MaskedTensor) -> Tensor:
-        """The mask of the gradient, where the forward has not broadcast the source."""
+        """The mask of the source's gradient: the mask of g, reduced over the broadcast dimensions."""
         reached = g._masked_mask
         if reached.shape != source.shape:
             extra = reached.ndim - source.ndim
@@ -448,7 +448,7 @@ def elementwise(func: Callable, args: tuple, kwargs: dict[str, Any]) -> MaskedTe
 
 
 def of_stored(func: Callable, args: tuple, kwargs: dict[str, Any], first: MaskedTensor) -> MaskedTensor:
-    """The function on the stored elements of sparse data with the same places."""
+    """The function on the stored elements of sparse data with equal indices."""
     given = [stored(a) for a in args]
     data = first._masked_data
     values = func(*given, **kwargs)
@@ -492,7 +492,7 @@ def moved(func: Callable, args: tuple, kwargs: dict[str, Any]) -> Any:
 
 
 def made_mask(made: Computed, out: Tensor) -> Callable:
-    """The mask of a moved tensor's gradient: the elements go back to where they were."""
+    """The mask of a moved tensor's gradient: the mask of g, moved back."""
 
     def to_mask(source: Tensor, g: MaskedTensor) -> Tensor:
         i = next(i for i, one in enumerate(made.sources) if one is source)
@@ -507,11 +507,10 @@ def cast(func: Callable, args: tuple, kwargs: dict[str, Any]) -> Any:
     data = func(x._masked_data, *args[1:], **kwargs)
     if not isinstance(data, Tensor):  # x.type() is a name
         return data
-    mask, dtype = x._masked_mask, x.dtype
     if data is x._masked_data:
         return x
-    made = held(data, mask)
-    return linked(made, "ToCopyBackward", [(x, lambda g: g.to(dtype))])
+    dtype = x.dtype
+    return linked(held(data, x._masked_mask), "ToCopyBackward", [(x, lambda g: g.to(dtype))])
 
 
 def reduction(
@@ -541,20 +540,16 @@ def reduction(
 
 
 def where(condition: Tensor, input: Any, other: Any) -> MaskedTensor:
-    """input where the condition holds, else other; so are the masks."""
+    """input where the condition holds, else other: for the data and for the masks."""
     x, y = unmasked(input), unmasked(other)
     data = chosen(condition, x._masked_data, y._masked_data)
     mask = chosen(condition, x._masked_mask, y._masked_mask)
-    there = condition.expand(mask.shape)
-    made = held(data, mask)
-    return linked(
-        made,
-        "MaskedWhereBackward",
-        [
-            (x, lambda g: held(g._masked_data, g._masked_mask & there)),
-            (y, lambda g: held(g._masked_data, g._masked_mask & ~there)),
-        ],
-    )
+    from_x = condition.expand(mask.shape)
+
+    def rule(part: Tensor) -> Callable:
+        return lambda g: held(g._masked_data, g._masked_mask & part)
+
+    return linked(held(data, mask), "MaskedWhereBackward", [(x, rule(from_x)), (y, rule(~from_x))])
 
 
 def unmasked(a: Tensor) -> MaskedTensor:
@@ -633,8 +628,7 @@ def masked_tensor(data: Any, mask: Any, requires_grad: bool = False) -> MaskedTe
 def as_masked_tensor(data: Any, mask: Any) -> MaskedTensor:
     """The data with a mask, in the graph of the data, which gets a masked gradient."""
     check(data, mask)
-    made = held(data.detach().clone(), mask.clone())
-    return linked(made, "AsMaskedTensorBackward", [(data, lambda g: g)])
+    return linked(held(data.detach().clone(), mask.clone()), "AsMaskedTensorBackward", [(data, lambda g: g)])
 
 
 def is_masked_tensor(obj: Any, /) -> bool:

@@ -23,5 +23,5 @@ class Text(NamedTuple):
 
 
 NO_TEXT = Text()
-INDEXED = "IndexError for an index that is not there"
+INDEXED = "IndexError for an index out of range"
 MATRIX = "x = rushlight.tensor([[1, 2, 3], [4, 5, 6]])\n"

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy import ndarray
@@ -49,8 +49,32 @@ NOT_TAKEN = {
 UNFIT = "shapes do not broadcast"
 
 
+class Failed(NamedTuple):
+    """A call of an op that failed in its kernel. `text`: the kernel's message; `facts`: what the new message adds."""
+
+    op: Op
+    args: Sequence[Any]
+    error: Any
+    text: str
+    facts: dict[str, Any]
+
+    @property
+    def tensors(self) -> list[Tensor]:
+        return [a for a in self.args if isinstance(a, Tensor)]
+
+    @property
+    def kind(self) -> type:
+        return RuntimeError if isinstance(self.error, Touched) else type(self.error)
+
+    @property
+    def parts(self) -> list[str]:
+        """The message and the hint: a kernel's message may end in `; hint: ...`."""
+        what, _, hint = self.text.partition("; hint: ")
+        return [what, hint]
+
+
 def failure(op: Op, args: Sequence[Any], error: Exception) -> Exception:
-    """A kernel's error in terms of the user's call. A kernel's message may end in `; hint: ...`."""
+    """A kernel's error in terms of the user's call."""
     if (watch := mode().watch) is not None:
         watch.on_error(op, args, error)
     if isinstance(error, MemoryError):
@@ -61,53 +85,89 @@ def failure(op: Op, args: Sequence[Any], error: Exception) -> Exception:
         check_tensors(op, args, missed=error.obj is None)
     if not isinstance(error, NotImplementedError):
         check_settings(op, args)
-    tensors = [a for a in args if isinstance(a, Tensor)]
-    name, text = op.called, str(error)
-    facts: dict[str, Any] = {"op": name, "inputs": described(op, args)}
-    kind = RuntimeError if isinstance(error, Touched) else type(error)
-    if "\n  at: " in text:  # the error has a message already, but at that point the op was unknown
-        what, _, rest = text.partition("\n")
-        return (
-            error if "\n  op: " in text else kind("\n".join((what, *(f"  {k}: {v}" for k, v in facts.items()), rest)))
-        )
-    if isinstance(error, np.exceptions.AxisError) and error.axis is not None:
-        return out_of_range(error.axis, error.ndim or 1, **facts)
-    if isinstance(error, ValueError) and text.startswith("shape mismatch: value array"):
-        return runtime_error(text.replace("value array", "value tensor").replace("could not", "cannot"), **facts)
-    if isinstance(error, ValueError) and "broadcast" in text:
-        return runtime_error(
-            mismatch(tensors),
-            transposed(tensors) or "make the sizes equal or 1, aligned at the last dimension: reshape() or unsqueeze()",
-            **facts,
-        )
-    # an error of the binder: an unknown keyword, too many arguments
-    if isinstance(error, TypeError) and text.startswith(f"{name}() "):
-        return type_error(text, **facts)
-    refused = isinstance(error, (TypeError, NotImplementedError)) and any(
-        [part in text for part in ("ufunc", "not supported", "not implemented")]
-    )
-    # torch checks shapes first
-    if refused and op.elementwise and (found := mismatch(tensors)) != UNFIT:
-        return runtime_error(found, **facts)
-    if isinstance(error, TypeError) and refused:
-        return not_implemented_error(unsupported(op, tensors), unfit_dtype(op, tensors), **facts)
-    if isinstance(error, TypeError) and "as an integer" in text:  # dim=1.5
-        return type_error(f"{name}(): {text}", **facts)
-    what, _, hint = text.partition("; hint: ")
-    if isinstance(error, IndexError):
-        if what.endswith("index out of range"):  # a Python error: a size is required
-            first = next((t for t in flattened(args) if isinstance(t, Tensor)), None)
-            n = 1 if first is None else first._array.ndim or 1
-            return beyond(n, args[len(op.inputs) :], facts)
-        said = index_words(what.replace("for axis", "for dimension"), args)
-        return index_error(said, hint or index_hint(said, args), **facts)
-    if of_internals(error):
-        return unfit(name, tuple(args), {}, error)
-    if isinstance(error, (ValueError, TypeError)):
-        return runtime_error(f"{name}(): {what}", hint, **facts)
-    if type(error) in (RuntimeError, NotImplementedError, LinAlgError):  # the message is torch's already
-        return kind(explain(what, hint, **facts))
-    return error
+    call = Failed(op, args, error, str(error), {"op": op.called, "inputs": described(op, args)})
+    found = (rule(call) for types, part, rule in RULES if isinstance(error, types) and part in call.text)
+    return next((translated for translated in found if translated is not None), error)
+
+
+def with_facts(call: Failed) -> Exception:
+    """An error that was explained where the op was unknown."""
+    what, _, rest = call.text.partition("\n")
+    if "\n  op: " in call.text:
+        return call.error
+    return call.kind("\n".join((what, *(f"  {name}: {value}" for name, value in call.facts.items()), rest)))
+
+
+def of_axis(call: Failed) -> Exception | None:
+    return None if call.error.axis is None else out_of_range(call.error.axis, call.error.ndim or 1, **call.facts)
+
+
+def of_value(call: Failed) -> Exception:
+    said = call.text.replace("value array", "value tensor").replace("could not", "cannot")
+    return runtime_error(said, **call.facts)
+
+
+def of_shapes(call: Failed) -> Exception:
+    hint = "make the sizes equal or 1, aligned at the last dimension: reshape() or unsqueeze()"
+    return runtime_error(mismatch(call.tensors), transposed(call.tensors) or hint, **call.facts)
+
+
+def of_binder(call: Failed) -> Exception | None:
+    """An unknown keyword, or too many arguments."""
+    return type_error(call.text, **call.facts) if call.text.startswith(f"{call.op.called}() ") else None
+
+
+def of_dtype(call: Failed) -> Exception | None:
+    """A dtype that the kernel does not support. torch checks the shapes first."""
+    op, tensors = call.op, call.tensors
+    if not any([part in call.text for part in ("ufunc", "not supported", "not implemented")]):
+        return None
+    if op.elementwise and (found := mismatch(tensors)) != UNFIT:
+        return runtime_error(found, **call.facts)
+    if not isinstance(call.error, TypeError):
+        return None
+    return not_implemented_error(unsupported(op, tensors), unfit_dtype(op, tensors), **call.facts)
+
+
+def of_index(call: Failed) -> Exception:
+    what, hint = call.parts
+    if what.endswith("index out of range"):  # a Python error: a size is required
+        first = next((t for t in flattened(call.args) if isinstance(t, Tensor)), None)
+        n = 1 if first is None else first._array.ndim or 1
+        return beyond(n, call.args[len(call.op.inputs) :], call.facts)
+    said = index_words(what.replace("for axis", "for dimension"), call.args)
+    return index_error(said, hint or index_hint(said, call.args), **call.facts)
+
+
+def internal(call: Failed) -> Exception | None:
+    return unfit(call.op.called, tuple(call.args), {}, call.error) if of_internals(call.error) else None
+
+
+def named(call: Failed) -> Exception:
+    what, hint = call.parts
+    return runtime_error(f"{call.op.called}(): {what}", hint, **call.facts)
+
+
+def explained(call: Failed) -> Exception | None:
+    """An error whose message is torch's already."""
+    own = type(call.error) in (RuntimeError, NotImplementedError, LinAlgError)
+    return call.kind(explain(*call.parts, **call.facts)) if own else None
+
+
+# (types of the error, a part of its message, the function that translates it, or returns None to leave it to the next)
+RULES: tuple[tuple[Any, str, Callable[[Failed], Exception | None]], ...] = (
+    (Exception, "\n  at: ", with_facts),
+    (np.exceptions.AxisError, "", of_axis),
+    (ValueError, "shape mismatch: value array", of_value),
+    (ValueError, "broadcast", of_shapes),
+    (TypeError, "() ", of_binder),
+    ((TypeError, NotImplementedError), "", of_dtype),
+    (TypeError, "as an integer", lambda call: type_error(f"{call.op.called}(): {call.text}", **call.facts)),  # dim=1.5
+    (IndexError, "", of_index),
+    (Exception, "", internal),
+    ((ValueError, TypeError), "", named),
+    (Exception, "", explained),
+)
 
 
 def beyond(n: int, settings: Sequence[Any], facts: dict) -> Exception:
@@ -139,13 +199,13 @@ def unsupported(op: Op, given: Sequence[Any]) -> str:
     return f'"{op.called}" not implemented for {kinds}'
 
 
-# Settings that are a Scalar in torch: any number.
+# Settings whose type in torch is Scalar: any number.
 SCALARS = {"value", "alpha", "beta", "p", "ord", "weight", "correction", "min", "max", "maxnorm"}
 
 
 def too_large(op: Op, args: Sequence[Any], text: str) -> Exception | None:
-    """torch's error for the first argument that is an integer of more than 64 bits, or a list with one; for a dimension
-    of more than 32 bits if NumPy refused it. None if all fit."""
+    """torch's error for the first integer of more than 64 bits among the arguments and their lists, or for a dimension
+    of more than 32 bits that NumPy refused. None if all fit."""
     names = op.inputs + op.settings
     if "fit into a C int" in text or "greater than maximum" in text:
         for dim in flattened(args[len(op.inputs) :]):
@@ -192,13 +252,11 @@ def index_words(what: str, args: Sequence[Any]) -> str:
     if what.startswith("too many indices"):
         key = args[1] if not x.ndim and len(args) > 1 else None
         if isinstance(key, tuple) and len(key) == 2 and key[1] is ...:  # an index into a 0-d tensor, x[0]
+            if isinstance(key[0], slice):
+                return "slice() cannot be applied to a 0-dim tensor."
             return (
-                "slice() cannot be applied to a 0-dim tensor."
-                if isinstance(key[0], slice)
-                else (
-                    "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to "
-                    "convert a 0-dim tensor to a number"
-                )
+                "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to "
+                "convert a 0-dim tensor to a number"
             )
         return f"too many indices for tensor of dimension {x.ndim}"
     if what.startswith("boolean index did not match"):
@@ -227,7 +285,7 @@ def index_hint(what: str, args: Sequence[Any]) -> str:
     if what.startswith("too many indices"):
         return f"the shape is {x.shape}: use at most {x.ndim} indices"
     mask = what.startswith("The shape of the mask")
-    return f"the mask must have the tensor's shape, {x.shape}, or that of its first dimensions" if mask else ""
+    return f"the mask must have the tensor's shape, {x.shape}, or the shape of its first dimensions" if mask else ""
 
 
 def flattened(args: Sequence[Any]) -> list[Any]:
@@ -316,12 +374,7 @@ def check_tensors(op: Op, values: Sequence[Any], missed: bool = False) -> None:
 
 
 LISTS = ("dims", "shape", "new_order")
-INTEGERS = frozenset(
-    (
-        *("dim", "dim0", "dim1", "start_dim", "end_dim", "new_dim", "k", "n"),
-        *("start", "length", "index", "offset", "diagonal"),
-    )
-)
+INTEGERS = "dim dim0 dim1 start_dim end_dim new_dim k n start length index offset diagonal"
 
 
 def kind_of(op: Op, name: str) -> str:
@@ -329,7 +382,7 @@ def kind_of(op: Op, name: str) -> str:
     default = op.defaults.get(name)
     if name in LISTS or name == "dim" and op.family.__name__ == "reduction":
         kind = "int | Sequence[int]"
-    elif name in INTEGERS:
+    elif name in INTEGERS.split():
         kind = "int"
     elif isinstance(default, bool):
         kind = "bool"

@@ -1,9 +1,9 @@
 """An op in the user's own file: `rushlight.op` makes an entry of the table from a formula and its derivatives.
 
-The op table holds the op under a key that no op of the package has: user_log_cosh, user_log_cosh_2 for the next op of
-that name, so two files may use one name. Users and messages see the name alone. A name in the formula is looked up in
-the user's file first: an op becomes its key in the table, a function becomes a helper of rules (`shared`), and a number
-stays with the formula (`numbers`, core/table.py). All other names come from core/worlds.py.
+The op table stores the op with a key that no op of the package has: user_log_cosh, then user_log_cosh_2 for the next op
+with this name. So two files can use the same name; messages contain only the name. A name in the formula is looked up
+in the user's file first: an op becomes its key in the table, a function becomes a helper of rules (`shared`), and a
+number stays with the formula (`numbers`, core/table.py). All other names come from core/worlds.py.
 """
 
 from __future__ import annotations
@@ -80,14 +80,8 @@ def op(
         options["batched"] = vmap
     if FAMILIES[family] not in (build.reduction, build.averaging):
         options["names"] = {word: word for word in parameters(formula)}
-    options |= {
-        "own": True,
-        "method": False,
-        "function": False,
-        "inplace": False,
-        "called": name,
-        "node": node_name(name),
-    }
+    options |= {"own": True, "called": name, "node": node_name(name)}
+    options |= dict.fromkeys(("method", "function", "inplace"), False)
     rules = {word: resolved(rule, name) for word, rule in rules.items() if rule is not None}
     made = FAMILIES[family](resolved(formula, name), doc=doc, **options, **rules)
     check_rules(made)
@@ -121,8 +115,8 @@ def name_of(formula: Callable) -> str:
 
 
 def assigned(frame: FrameType | None) -> str:
-    """The variable to which the statement that this frame runs assigns the result of the call. TypeError if it is not
-    assigned."""
+    """The variable to which the frame's current statement assigns the result of the call. TypeError if there is
+    none."""
     if frame is not None:
         steps = [step for step in get_instructions(frame.f_code) if step.offset > frame.f_lasti]
         after = next((step for step in steps if step.opname != "CACHE"), None)
@@ -243,7 +237,7 @@ def global_names(code: CodeType) -> Iterator[str]:
 
 
 def known(word: str) -> bool:
-    """Whether a name is an op in both worlds; loads parts of the package until it is."""
+    """Whether a name is an op in both worlds, or a builtin; loads the parts of the package one by one."""
     while not (word in ARRAYS and word in TENSORS):
         if not next_part():
             return hasattr(builtins, word)
@@ -251,7 +245,7 @@ def known(word: str) -> bool:
 
 
 def unknown(word: str, value: Any, name: str) -> Exception:
-    """The error for a name of no op, with the nearest name of an op."""
+    """The error for a name that is not an op, with the most similar name of an op."""
     if value is MISSING:
         near = meant(word, [known for known in ARRAYS.keys() & TENSORS.keys() if not known.startswith("_")])
         return NameError(explain(f"{name}: the formula names '{word}', which is not an op{near}", HINT))

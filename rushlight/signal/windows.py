@@ -1,7 +1,7 @@
-"""Window functions, as in torch.signal.windows: M weights, the first and last alike, or one period if `sym` is false.
+"""Window functions, as in torch.signal.windows: M weights, symmetric, or one period if `sym` is false.
 
-All take `dtype` (float32 or float64; None: the default) and `requires_grad`. ValueError for a negative M and for other
-dtypes. Below, k = 0 ... M - 1 and N is M - 1, or M if `sym` is false. A window of one weight is 1."""
+All functions take `dtype` (float32 or float64; None: the default) and `requires_grad`. ValueError for a negative M and
+for other dtypes. Below, k = 0 ... M - 1 and N is M - 1, or M if `sym` is false. A window of one weight is 1."""
 
 from __future__ import annotations
 

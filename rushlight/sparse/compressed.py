@@ -1,5 +1,5 @@
-"""Compressed sparse matrices, by rows (CSR) or columns (CSC): where each row begins, the column indices, the values.
-The values of BSR and BSC are blocks of elements.
+"""Compressed sparse matrices: CSR stores the start of each row, the column indices and the values; CSC the same by
+columns. The values of BSR and BSC are blocks of elements.
 
 A compressed matrix holds a COO matrix whose elements are sorted by rows (columns), block by block, and applies all ops
 to that matrix, which is in the graph. Sparse results have the same layout; a transpose has the other one. A batch of
@@ -53,8 +53,8 @@ JOINS = ("cat", "stack", "hstack", "vstack", "dstack", "column_stack")  # functi
 
 
 class CompressedTensor(Tensor):
-    """A sparse matrix of layout `torch.sparse_csr`, `sparse_csc`, `sparse_bsr` or `sparse_bsc`: made by
-    `sparse_csr_tensor`, `to_sparse_csr` and their like.
+    """A sparse matrix of layout `torch.sparse_csr`, `sparse_csc`, `sparse_bsr` or `sparse_bsc`. `sparse_csr_tensor`,
+    `to_sparse_csr` and similar functions create it.
 
     The gradient of a leaf is dense for `A @ x`, and has the leaf's layout for `torch.sparse.mm(A, x)`.
 
@@ -85,7 +85,7 @@ class CompressedTensor(Tensor):
         lambda self: LAYOUTS[self._by + (0 if self._block is None else 2)],
         doc="torch.sparse_csr, sparse_csc, sparse_bsr or sparse_bsc.",
     )
-    is_sparse = property(lambda self: False, doc="False: that is said of torch.sparse_coo alone.")
+    is_sparse = property(lambda self: False, doc="False: it is True for torch.sparse_coo only.")
     is_sparse_csr = property(lambda self: self.layout is sparse_csr, doc="Whether it is CSR.")
 
     @property
@@ -265,7 +265,7 @@ class CompressedTensor(Tensor):
         return held(self._coo.emptied(dtype), self._by, self._block)
 
     def alias(self) -> CompressedTensor:
-        """A tensor of the same parts at the same place of the graph."""
+        """A tensor with the same parts and the same node."""
         return held(self._coo.alias(), self._by, self._block)
 
     def __reduce_ex__(self, protocol: Any) -> tuple:
@@ -276,7 +276,7 @@ class CompressedTensor(Tensor):
 
 
 def vector_in_order(found: Any) -> Any:
-    """A row or column of a compressed matrix: its elements are in order, and known to be."""
+    """A row or column of a compressed matrix, marked as coalesced: its elements are sorted."""
     return found._coalesced_(True) if found.is_sparse and found.ndim == 1 else found
 
 
@@ -315,13 +315,13 @@ def compressed(
 
 def ordered(coo: SparseTensor, by: int, block: tuple[int, int] | None) -> SparseTensor:
     """The elements in the order of a compressed layout, outside the graph."""
-    once = coo.summed_up()
+    found = coo.summed_up()
     if block is not None:
-        once = in_blocks(once, by, block)
+        found = in_blocks(found, by, block)
     elif by == 1:
-        once = in_order(once, 1, (1, 1))
-    check_batch(once)
-    return once
+        found = in_order(found, 1, (1, 1))
+    check_batch(found)
+    return found
 
 
 def in_order(coo: SparseTensor, by: int, block: tuple[int, int]) -> SparseTensor:
@@ -368,13 +368,12 @@ def check_batch(coo: SparseTensor) -> None:
 
 
 def back(result: Any, like: CompressedTensor) -> Any:
-    """A result that is a sparse matrix, in the layout of `like`."""
+    """The result in the layout of `like` if it is a sparse matrix; any other result unchanged."""
     if not isinstance(result, SparseTensor) or result.sparse_dim() < 2:
         return result
     if result._at is like._coo._at:
-        return held(result, like._by, like._block)
-    fits = like._block is not None and result.ndim == like.ndim and result.shape == like.shape
-    by, block = like._by, like._block if fits else None
+        return like.holding_places_of(result)
+    by, block = like._by, like._block if result.shape == like.shape else None
     return held(result.passed(ordered(result, by, block), "CloneBackward"), by, block)
 
 
@@ -382,7 +381,7 @@ def back(result: Any, like: CompressedTensor) -> Any:
 
 
 def through(name: str) -> Callable:
-    """The method of the COO matrix."""
+    """A method that calls the method `name` of the COO matrix."""
 
     def call(self: CompressedTensor, *args: Any, **kwargs: Any) -> Any:
         return back(getattr(self._coo, name)(*map(opened, args), **kwargs), self)
@@ -391,8 +390,8 @@ def through(name: str) -> Callable:
     return call
 
 
-def seen(name: str) -> Callable:
-    """A property with the COO matrix's value."""
+def read_through(name: str) -> Callable:
+    """The getter of a property with the COO matrix's value."""
     return lambda self: back(getattr(self._coo, name), self)
 
 
@@ -403,7 +402,7 @@ def attach() -> None:
         if name in own or name in vars(CompressedTensor):
             continue
         if isinstance(value, property):
-            setattr(CompressedTensor, name, property(seen(name), doc=value.__doc__))
+            setattr(CompressedTensor, name, property(read_through(name), doc=value.__doc__))
         elif isinstance(value, FunctionType):
             setattr(CompressedTensor, name, through(name))
 
@@ -475,9 +474,9 @@ def from_parts(
     check_batches(NAMES[by], first, other, of, size, n + 2 + len(dense))
     rows, columns = block or (1, 1)
     grid = size[n] // rows, size[n + 1] // columns
-    every = prod(first.shape[:-1])
-    for one in range(every):
-        parts = (a.reshape(every, *a.shape[n:])[one] for a in (first, other, of._array))
+    count = prod(first.shape[:-1])  # of matrices
+    for i in range(count):
+        parts = (a.reshape(count, *a.shape[n:])[i] for a in (first, other, of._array))
         check_parts(NAMES[by], by, grid, *parts)
     at = all_places(by, first, other, block)
     shape = (*at.shape[1:], *dense)
@@ -508,16 +507,16 @@ def all_places(by: int, first: np.ndarray, other: np.ndarray, block: tuple[int, 
     return as_int64(at)
 
 
-def coo_of(places: Tensor, of: Tensor, shape: tuple, size: tuple, once: bool, requires_grad: bool) -> Any:
+def coo_of(places: Tensor, of: Tensor, shape: tuple, size: tuple, coalesced: bool, requires_grad: bool) -> Any:
     """The COO matrix of the values, as a leaf or in the graph of the values."""
     of = of if tuple(of.shape) == shape else of.reshape(shape)
     if requires_grad:
-        return made(places, of, size, once).requires_grad_()
-    return with_values(places, of, size, once)
+        return made(places, of, size, coalesced).requires_grad_()
+    return with_values(places, of, size, coalesced)
 
 
 def check_batches(names: tuple[str, str], first: Any, other: Any, of: Tensor, size: tuple, ndim: int) -> None:
-    """An error unless the parts have the dimensions of the batch, and one more."""
+    """RuntimeError unless all parts have the batch dimensions of `size`, and the size has `ndim` dimensions."""
     starts, places = names
     if first.ndim != other.ndim:
         raise runtime_error(

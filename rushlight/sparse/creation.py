@@ -31,10 +31,10 @@ def sparse_coo_tensor(
 ) -> SparseTensor:
     """out = 0, then out[indices[:, n]] += values[n] for each n.
 
-    `indices`: (sparse_dim, nnz) integers. `values`: (nnz, *dense dimensions). `size`: default as small as the indices
-    allow; `sparse_coo_tensor((2, 3))` stores nothing. With `requires_grad` the tensor is a leaf; else gradients go to
-    `values`. RuntimeError for parts that do not fit each other, and, unlike in torch, always for an index outside of
-    the size.
+    `indices`: (sparse_dim, nnz) integers. `values`: (nnz, *dense dimensions). `size`: by default the least size that
+    the indices allow; `sparse_coo_tensor((2, 3))` stores nothing. With `requires_grad` the tensor is a leaf; else
+    gradients go to `values`. RuntimeError for parts that do not fit each other and for an index outside of the size;
+    unlike in torch, the indices are always checked.
 
     >>> rushlight.sparse_coo_tensor([[0, 1, 1], [2, 0, 2]], [3., 4., 5.], (2, 3)).to_dense()
     tensor([[0., 0., 3.],
@@ -50,10 +50,10 @@ def sparse_coo_tensor(
     if size is None:
         size = (*(int(n) + 1 for n in places.max(1, initial=-1)), *of.shape[1:])
     check_places(places, tuple(size))
-    at, once = from_array(places), bool(is_coalesced)
+    at, coalesced = from_array(places), bool(is_coalesced)
     if requires_grad:
-        return made(at, of, size, once).requires_grad_()  # type: ignore[return-value]
-    return with_values(at, of, size, once)
+        return made(at, of, size, coalesced).requires_grad_()  # type: ignore[return-value]
+    return with_values(at, of, size, coalesced)
 
 
 def empty(size: Any, dtype: Any = None, requires_grad: bool = False) -> SparseTensor:
@@ -144,7 +144,7 @@ def from_dense(dense: Tensor, sparse: SparseTensor) -> SparseTensor:
 def spdiags(diagonals: Tensor, offsets: Tensor, shape: Any, layout: Any = None) -> Any:
     """out[j - offsets[i], j] = diagonals[i, j]: the sparse matrix with these diagonals.
 
-    `diagonals` (k, n) or (n,), `offsets` (k,) or a number, all different. Elements outside of `shape` are left out.
+    `diagonals` (k, n) or (n,), `offsets` (k,) or a number, all different. Elements outside of `shape` are omitted.
 
     >>> rushlight.sparse.spdiags(rushlight.tensor([[1., 2.], [3., 4.]]), rushlight.tensor([0, 1]), (2, 2)).to_dense()
     tensor([[1., 4.],
@@ -174,7 +174,7 @@ def sparse_mask(self: Tensor, mask: SparseTensor) -> SparseTensor:
             f"{list(mask.shape)}"
         )
     coo = opened(mask)
-    if self.is_sparse:  # values of one element would be added up
+    if self.is_sparse:  # sum the values of equal indices
         coo = coo.coalesce()
     found = coo.holding(picked(opened(self), coo._at))
     if self.is_sparse:
@@ -207,13 +207,9 @@ def refused(name: str, what: str = "sparse coordinate") -> None:
 
 for _name in ("coalesce", "indices", "is_coalesced", "_indices", "_nnz"):
     refused(_name)
-for _name, _what in (
-    ("crow_indices", "row"),
-    ("col_indices", "row"),
-    ("ccol_indices", "column"),
-    ("row_indices", "column"),
-):
-    refused(_name, f"sparse {_what} compressed")
+for _what, _names in {"row": ("crow_indices", "col_indices"), "column": ("ccol_indices", "row_indices")}.items():
+    for _name in _names:
+        refused(_name, f"sparse {_what} compressed")
 refused("values", "sparse")
 refused("_values", "sparse")
 method(to_sparse, "to_sparse_coo")
@@ -247,17 +243,5 @@ def new(self: SparseTensor, *args: Any) -> SparseTensor:
 
 
 SparseTensor.new = new  # type: ignore[method-assign, assignment]
-TYPES = {
-    f"{d.scalar_type}Tensor": sparsetype(d)
-    for d in (
-        dtypes.float32,
-        dtypes.float64,
-        dtypes.float16,
-        dtypes.bfloat16,
-        dtypes.int64,
-        dtypes.int32,
-        dtypes.int16,
-        dtypes.int8,
-        dtypes.uint8,
-    )
-}
+DTYPES = "float32 float64 float16 bfloat16 int64 int32 int16 int8 uint8"
+TYPES = {f"{d.scalar_type}Tensor": sparsetype(d) for d in [getattr(dtypes, name) for name in DTYPES.split()]}

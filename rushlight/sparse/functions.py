@@ -26,48 +26,18 @@ from rushlight.sparse.tensor import OPS, SparseTensor, made, new_zeros, offers, 
 
 # Elementwise functions with f(0) = 0, so that only stored elements change. For a nonlinear f, duplicates are summed
 # first.
-KEEPING_ZERO = (
-    "abs",
-    "asin",
-    "asinh",
-    "atan",
-    "atanh",
-    "ceil",
-    "deg2rad",
-    "erf",
-    "erfinv",
-    "expm1",
-    "floor",
-    "frac",
-    "isinf",
-    "isnan",
-    "isneginf",
-    "isposinf",
-    "log1p",
-    "nan_to_num",
-    "rad2deg",
-    "relu",
-    "round",
-    "sgn",
-    "sign",
-    "signbit",
-    "sin",
-    "sinh",
-    "sqrt",
-    "square",
-    "tan",
-    "tanh",
-    "trunc",
-)
-LINEAR = ("conj", "conj_physical", "neg", "positive")
+KEEPING_ZERO = """\
+    abs asin asinh atan atanh ceil deg2rad erf erfinv expm1 floor frac isinf isnan isneginf isposinf log1p nan_to_num
+    rad2deg relu round sgn sign signbit sin sinh sqrt square tan tanh trunc"""
+LINEAR = "conj conj_physical neg positive"
 
 
 def of_values(name: str) -> Callable:
     """The op `name` on the values of the coalesced tensor."""
 
     def call(input: SparseTensor, *args: Any, **kwargs: Any) -> SparseTensor:
-        once = input.coalesce()
-        return once.holding(getattr(once.elements(), name)(*args, **kwargs))
+        x = input.coalesce()
+        return x.holding(getattr(x.elements(), name)(*args, **kwargs))
 
     call.__name__, call.__doc__ = name, f"`{name}` of the elements; zeros stay zeros."
     return call
@@ -88,9 +58,10 @@ def linear_op(name: str) -> Callable:
     return call
 
 
-OPS.update({name: of_values(name) for name in KEEPING_ZERO} | {name: linear_op(name) for name in LINEAR})
-for _name in (*KEEPING_ZERO, *LINEAR):
-    setattr(SparseTensor, _name, OPS[_name])
+UNARY = {name: of_values(name) for name in KEEPING_ZERO.split()} | {name: linear_op(name) for name in LINEAR.split()}
+OPS.update(UNARY)
+for _name, _op in UNARY.items():
+    setattr(SparseTensor, _name, _op)
 
 
 @offers(reduce.any)
@@ -116,8 +87,8 @@ def power(input: SparseTensor, exponent: Any) -> SparseTensor:
         raise runtime_error(
             "pow of a sparse tensor needs a positive number: other powers of 0 are not 0", "x.to_dense()"
         )
-    once = input.coalesce()
-    return once.holding(once.elements() ** exponent)
+    x = input.coalesce()
+    return x.holding(x.elements() ** exponent)
 
 
 # -- arithmetic ------------------------------------------------------------------------------------
@@ -140,7 +111,7 @@ def add(input: Tensor, other: Any, *, alpha: float = 1) -> Tensor:
 
 
 def times(g: Tensor, factor: Any) -> Tensor:
-    """g times the conjugate of a number, which is mostly 1."""
+    """g times the conjugate of a number; g itself if the number is 1."""
     return g if factor == 1 else g * factor.conjugate()
 
 
@@ -203,13 +174,13 @@ def conj(t: Tensor) -> Tensor:
 
 def scaled_by(input: SparseTensor, other: Tensor) -> SparseTensor:
     """A sparse tensor times a dense one that broadcasts to its size, outside the graph."""
-    factor = seen(other, input) if other.ndim else other
+    factor = elements_at(other, input) if other.ndim else other
     return made(input._at, input._of * factor, input._size, input._sorted)
 
 
 def product_of(a: SparseTensor, b: SparseTensor) -> SparseTensor:
     """The elementwise product of two sparse tensors, outside the graph."""
-    once = a._sorted and b._sorted
+    coalesced = a._sorted and b._sorted
     a, b = a.summed_up(), b.summed_up()
     if a.shape != b.shape:
         raise runtime_error(f"mul operands have incompatible sizes {list(a.shape)} and {list(b.shape)}")
@@ -217,7 +188,7 @@ def product_of(a: SparseTensor, b: SparseTensor) -> SparseTensor:
     flat = [np.ravel_multi_index(tuple(t._at._array), size) for t in (a, b)]
     _, of_a, of_b = np.intersect1d(flat[0], flat[1], assume_unique=True, return_indices=True)
     values = a._of[from_array(of_a)] * b._of[from_array(of_b)]
-    return made(from_array(a._at._array[:, of_a]), values, a.shape, once)
+    return made(from_array(a._at._array[:, of_a]), values, a.shape, coalesced)
 
 
 @offers(elementwise.div)
@@ -263,20 +234,20 @@ def in_place(name: str) -> Callable:
     return call
 
 
-for _name in ("add", "sub", "mul", "div", *KEEPING_ZERO, *LINEAR):
+for _name in ("add", "sub", "mul", "div", *UNARY):
     if hasattr(Tensor, _name + "_"):  # isnan has no in-place method
         setattr(SparseTensor, _name + "_", in_place(_name))
 
 
-def seen(dense: Tensor, by: SparseTensor) -> Tensor:
-    """The elements of a dense tensor at the places that a sparse tensor stores."""
+def elements_at(dense: Tensor, sparse: SparseTensor) -> Tensor:
+    """The elements of a dense tensor, broadcast, at the indices of a sparse tensor."""
     try:
-        whole = dense.expand(by.shape)
+        whole = dense.expand(sparse.shape)
     except RuntimeError:
         raise runtime_error(
-            f"mul: a dense tensor of {list(dense.shape)} does not broadcast to the sparse tensor's {list(by.shape)}"
+            f"mul: a dense tensor of {list(dense.shape)} does not broadcast to the sparse tensor's {list(sparse.shape)}"
         ) from None
-    return whole[tuple(from_array(row) for row in by._at._array)]
+    return whole[tuple(from_array(row) for row in sparse._at._array)]
 
 
 # -- sums ------------------------------------------------------------------------------------------
@@ -323,12 +294,12 @@ def summed(input: SparseTensor, dim: Any = None, keepdim: bool = False, *, dtype
 
 
 def at_stored(g: Any, dims: list[int], input: SparseTensor) -> SparseTensor:
-    """A sparse gradient of the sum over `dims`, which it keeps with size 1, at the elements that `input` stores."""
-    once = input.summed_up()
-    at = once._at._array.copy()
+    """The gradient at the elements that `input` stores, from a sparse gradient of the sum with size 1 in `dims`."""
+    x = input.summed_up()
+    at = x._at._array.copy()
     at[[d for d in dims if d < len(at)]] = 0
-    values = picked(g, from_array(at)).expand(once._of.shape)
-    return with_values(once._at, values, once._size, True)
+    values = picked(g, from_array(at)).expand(x._of.shape)
+    return with_values(x._at, values, x._size, True)
 
 
 def softmax(input: SparseTensor, dim: int, *, dtype: Any = None) -> SparseTensor:
@@ -361,9 +332,7 @@ def through_rows(input: SparseTensor, dim: int, dtype: Any, logarithm: bool) -> 
         return x.holding(values.log_softmax(along) if logarithm else values.softmax(along))
     others = [i for i in range(n) if i != d]
     places = x._at._array[others]
-    _, row = (
-        unique_places(places, tuple(x.shape[i] for i in others)) if others else (None, np.zeros(x._nnz(), np.int64))
-    )
+    row = unique_places(places, tuple(x.shape[i] for i in others))[1] if others else np.zeros(x._nnz(), np.int64)
     if row is None:  # each group has one element
         row = np.arange(x._nnz())
     row_of, rows = from_array(row), int(row.max(initial=-1)) + 1

@@ -35,7 +35,7 @@ class SparseGradient:
 
     __slots__ = ("of",)
     __array_ufunc__ = None  # array + gradient calls __radd__
-    size = 0  # no faster way of a sum supports it
+    size = 0  # too small for the faster ways of a sum
 
     def __init__(self, of: Tensor):
         self.of = of
@@ -70,7 +70,7 @@ def in_layout(found: Tensor, like: Tensor) -> Tensor:
 
 
 def first_gradient(t: Tensor, g: Tensor | None, i: int) -> Tensor:
-    """The gradient that backward starts from at a sparse tensor `t`, checked."""
+    """The gradient with which backward starts at a sparse tensor `t`, after checks."""
     if hasattr(t, "_first_gradient") and (g is not None or t.numel() == 1):
         return t._first_gradient(g)
     if g is None:

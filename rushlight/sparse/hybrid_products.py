@@ -20,6 +20,13 @@ def rows_of_product(x: SparseTensor, dense: Tensor) -> tuple[np.ndarray, Tensor]
     return rows, weighted(x, x.elements(), dense)[from_array(rows)]
 
 
+def elements_of_product(x: SparseTensor, dense: Tensor) -> tuple[np.ndarray, Tensor]:
+    """(indices (2, z), values (z,)) of x @ dense: all elements of the rows in which x stores an element."""
+    rows, values = rows_of_product(x, dense)
+    columns = values.shape[1]
+    return np.stack((np.repeat(rows, columns), np.tile(np.arange(columns), len(rows)))), values.reshape(-1)
+
+
 def hspmm(mat1: SparseTensor, mat2: Tensor, *, out: Any = None) -> SparseTensor:
     """mat1 @ mat2, a sparse matrix by a dense one, as a hybrid tensor: the rows of the result are sparse, its columns
     dense.
@@ -47,11 +54,9 @@ def sspaddmm(
     tensor([[2., 1.],
             [1., 2.]])
     """
-    rows, values = rows_of_product(mat1, mat2)
-    columns = values.shape[1]
-    at = np.stack((np.repeat(rows, columns), np.tile(np.arange(columns), len(rows))))
+    at, values = elements_of_product(mat1, mat2)
     places = from_array(np.concatenate((input._at._array, at), 1))
-    both = cat([input.elements() * beta, (values * alpha).reshape(-1)])
+    both = cat([input.elements() * beta, values * alpha])
     return into(out, with_values(places, both, input.shape))
 
 
@@ -62,10 +67,8 @@ def smm(input: SparseTensor, mat: Tensor) -> SparseTensor:
     tensor([[1.],
             [1.]])
     """
-    rows, values = rows_of_product(input, mat)
-    columns = values.shape[1]
-    at = np.stack((np.repeat(rows, columns), np.tile(np.arange(columns), len(rows))))
-    return with_values(from_array(at), values.reshape(-1), (input.shape[0], mat.shape[1]))
+    at, values = elements_of_product(input, mat)
+    return with_values(from_array(at), values, (input.shape[0], mat.shape[1]))
 
 
 __all__ = ["hspmm", "smm", "sspaddmm"]

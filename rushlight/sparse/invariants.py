@@ -1,4 +1,4 @@
-"""torch.sparse.check_sparse_tensor_invariants. Constructors here check their arguments always."""
+"""torch.sparse.check_sparse_tensor_invariants. The constructors of rushlight always check their arguments."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ checked: ContextVar[bool] = ContextVar("checked", default=False)
 class check_sparse_tensor_invariants:
     """A context and a decorator that switches torch's checks of sparse tensors on or off.
 
-    The constructors of rushlight check their arguments always, so the switch changes what `is_enabled` returns and
-    nothing else.
+    The constructors of rushlight always check their arguments, so the switch changes only the result of `is_enabled`.
 
     >>> with rushlight.sparse.check_sparse_tensor_invariants():
     ...     rushlight.sparse.check_sparse_tensor_invariants.is_enabled()

@@ -23,7 +23,7 @@ def matrix(values: ndarray, row: ndarray, col: ndarray, n: int, m: int) -> Any:
 def sparse_product(values: ndarray, dense: ndarray, row: ndarray, col: ndarray, n: int) -> ndarray:
     """(n, k): out[row] += values * dense[col], for values (z,) and dense (m, k)."""
     kind = values.dtype
-    # half and bfloat16 add up in single precision, as dense ones do
+    # sums of half and bfloat16 are in single precision, as in dense products
     if kind.itemsize == 2 and kind.kind in "fV":
         values, dense = values.astype(np.float32), dense.astype(np.float32)
     product = matrix(values, row, col, n, dense.shape[0]) @ dense
@@ -36,9 +36,7 @@ def sampled_product(x: ndarray, y: ndarray, row: ndarray, col: ndarray) -> ndarr
     size = max(1, 2**18 // max(1, x.shape[1]))  # elements of a block: its rows stay in the cache
     for start in range(0, len(row), size):
         part = slice(start, start + size)
-        out[part] = (
-            np.einsum("zk,zk->z", x[row[part]], y[col[part]])
-            if x.dtype.kind != "V"
-            else (x[row[part]].astype(np.float32) * y[col[part]].astype(np.float32)).sum(1)
-        )
+        a, b = x[row[part]], y[col[part]]
+        bfloat16 = x.dtype.kind == "V"
+        out[part] = (a.astype(np.float32) * b.astype(np.float32)).sum(1) if bfloat16 else np.einsum("zk,zk->z", a, b)
     return out

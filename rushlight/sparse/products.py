@@ -118,15 +118,14 @@ def shape_of_matrix(x: Tensor) -> tuple[int, int]:
 
 
 def of_two(x: SparseTensor, y: SparseTensor) -> SparseTensor:
-    """The product of two sparse matrices: a product for each pair of stored elements that meet, then added up."""
+    """The product of two sparse matrices: multiply x[i, j] by y[j, k] for all pairs of stored elements, then sum."""
     (n, m), (rows, k) = shape_of_matrix(x), shape_of_matrix(y)
     if m != rows:
         raise runtime_error(f"mat1 and mat2 shapes cannot be multiplied ({n}x{m} and {rows}x{k})")
     y = y.coalesce()
     row, middle = x._at._array
     first = np.searchsorted(y._at._array[0], np.arange(m + 1))  # the start of the rows of y
-    met = np.diff(first)[middle]  # for each element of x, the number of matching elements of y
-    met = as_intp(met)
+    met = as_intp(np.diff(first)[middle])  # for each element of x, the number of matching elements of y
     of_x = np.repeat(np.arange(len(middle)), met)
     of_y = np.arange(len(of_x)) - np.repeat(np.cumsum(met) - met, met) + np.repeat(first[middle], met)
     values = x.elements()[from_array(of_x)] * y.elements()[from_array(of_y)]
@@ -136,7 +135,8 @@ def of_two(x: SparseTensor, y: SparseTensor) -> SparseTensor:
 
 @offers(matmul_api.bmm)
 def bmm(x: Tensor, y: Tensor) -> Tensor:
-    """Products of a stack of sparse matrices (b, n, m) with one of dense matrices (b, m, k): one of a block matrix."""
+    """A batch of sparse matrices (b, n, m) times a batch of dense matrices (b, m, k): one product with a block-diagonal
+    matrix."""
     if not x.is_sparse or y.is_sparse or x.sparse_dim() != 3 or y.ndim != 3:
         raise runtime_error("bmm takes a sparse and a dense batch of matrices, in this order")
     (b, n, m), (stacks, rows, k) = x.shape, y.shape
@@ -193,9 +193,9 @@ def mm(sparse: Tensor, dense: Tensor, reduce: str | None = None) -> Tensor:
 
     `reduce`: "sum", or for a CSR matrix "mean", "amax" or "amin" of these products; 0 for a row without elements.
 
-    A sparse (n, m) matrix by a dense (m, k) one gives a dense (n, k) one; by a sparse one, a sparse one. Operands of
-    one dtype. The gradient of a sparse operand has the stored elements; for `sparse @ dense` it has all. RuntimeError
-    for shapes that do not fit.
+    The result of a sparse (n, m) and a dense (m, k) matrix is dense, the result of two sparse matrices is sparse. Both
+    have one dtype. The gradient of a sparse operand has only the stored elements; for `sparse @ dense` it has all
+    elements. RuntimeError for shapes that do not fit.
 
     >>> a = rushlight.sparse_coo_tensor([[0, 1], [2, 0]], [3., 4.], (2, 3))
     >>> rushlight.sparse.mm(a, rushlight.ones(3, 2))
@@ -220,10 +220,9 @@ def masked_product(x: Any, y: Tensor) -> Tensor:
         result = weighted(x, x._of, y)
 
     def at_stored(g: Tensor, x: Any, y: Tensor) -> SparseTensor:
-        once = x.summed_up()
-        beside = y.conj() if y.is_complex() else y
-        values = sampled_product(g, beside, *places(once._at._array))
-        return with_values(once._at, values, once._size, True)
+        x = x.summed_up()
+        values = sampled_product(g, y.conj() if y.is_complex() else y, *places(x._at._array))
+        return with_values(x._at, values, x._size, True)
 
     return linked(result, "SparseAddmmBackward", [(x, at_stored), (y, lambda g, x, y: to_second(g, x))], x, y)
 

@@ -1,4 +1,4 @@
-"""Functions of sparse tensors that move elements: transposes, slices, tensors side by side."""
+"""Functions of sparse tensors that move elements: transposes, slices, concatenation."""
 
 from __future__ import annotations
 
@@ -145,9 +145,9 @@ def unsqueeze(input: SparseTensor, dim: int) -> SparseTensor:
 
 
 def squeeze(input: SparseTensor, dim: Any = None) -> SparseTensor:
-    """Without dimensions of size 1: all of them, or those in `dim`."""
-    asked = range(input.ndim) if dim is None else wrap_dims(dim, input.ndim)
-    gone = sorted(d for d in asked if input.shape[d] == 1)
+    """Remove dimensions of size 1: all of them, or those in `dim`."""
+    dims = range(input.ndim) if dim is None else wrap_dims(dim, input.ndim)
+    gone = sorted(d for d in dims if input.shape[d] == 1)
     if not gone:
         return input
     n = input.sparse_dim()
@@ -239,7 +239,7 @@ def unbind(input: SparseTensor, dim: int = 0) -> tuple:
 
 
 def narrow_copy(input: SparseTensor, dim: int, start: int, length: int) -> SparseTensor:
-    """The slices from `start` on, `length` of them."""
+    """`length` slices, from `start` on."""
     d = wrap(dim, input.ndim)
     if not 0 <= start <= input.shape[d] or not 0 <= length <= input.shape[d] - start:
         raise runtime_error(
@@ -266,18 +266,18 @@ def sliced(input: SparseTensor, d: int, start: int, length: int) -> SparseTensor
     return made(from_array(at), input._of[from_array(inside)], size, input._sorted)
 
 
-def joining(bring: Callable[[Any], Any], dim: int) -> Callable:
-    """hstack and so on: sparse tensors with dimensions enough, side by side."""
+def joining(first: int, least: int, dim: int) -> Callable:
+    """hstack or a similar function: extend each tensor by `with_dimensions`, then concatenate along `dim`."""
 
     def join(tensors: Any) -> SparseTensor:
-        brought = [bring(one) for one in tensors]
-        return cat(brought, min(dim, brought[0].ndim - 1))
+        extended = [with_dimensions(one, first, least) for one in tensors]
+        return cat(extended, min(dim, extended[0].ndim - 1))
 
     return join
 
 
 def with_dimensions(x: Any, first: int, least: int) -> Any:
-    """The tensor with new dimensions: at the front for the first `first` of them, then at the end."""
+    """The tensor with at least `least` dimensions: new ones at the front up to `first` dimensions, then at the end."""
     while x.ndim < least:
         x = x.unsqueeze(0 if x.ndim < first else x.ndim)
     return x
@@ -285,11 +285,11 @@ def with_dimensions(x: Any, first: int, least: int) -> Any:
 
 OPS.update(
     {
-        "hstack": joining(lambda x: with_dimensions(x, 1, 1), 1),
-        "vstack": joining(lambda x: with_dimensions(x, 2, 2), 0),
-        "row_stack": joining(lambda x: with_dimensions(x, 2, 2), 0),
-        "dstack": joining(lambda x: with_dimensions(x, 2, 3), 2),
-        "column_stack": joining(lambda x: with_dimensions(x, 0, 2), 1),
+        "hstack": joining(1, 1, 1),
+        "vstack": joining(2, 2, 0),
+        "row_stack": joining(2, 2, 0),
+        "dstack": joining(2, 3, 2),
+        "column_stack": joining(0, 2, 1),
     }
 )
 
@@ -317,7 +317,7 @@ def getitem(self: Any, index: Any) -> Any:
 
 
 def as_index(part: Any) -> int:
-    """The integer that a part of an index is. NotImplementedError for anything else."""
+    """A part of an index as an integer. NotImplementedError for anything else."""
     if isinstance(part, bool) or not hasattr(part, "__index__") or getattr(part, "ndim", 0) > 0:
         raise not_implemented_error(
             "Could not run 'aten::index.Tensor' with arguments from the 'SparseCPU' backend.",
@@ -327,7 +327,7 @@ def as_index(part: Any) -> int:
 
 
 def sliced_by(x: Any, dim: int, part: slice) -> Any:
-    """The slices of one dimension that a Python slice names."""
+    """x[part] along one dimension."""
     places = range(*part.indices(x.shape[dim]))
     if part.step is not None and part.step < 0:
         raise value_error("step must be greater than zero", "x.flip(dim) of a dense tensor")
@@ -349,7 +349,7 @@ def no_expand(self: Any, *size: Any, **settings: Any) -> None:
 
 
 def movedim(input: SparseTensor, source: Any, destination: Any) -> SparseTensor:
-    """The dimensions `source` at the places `destination`, the others in their order."""
+    """Move the dimensions `source` to the positions `destination`; the others keep their order."""
     n = input.ndim
     moved, to = ((d,) if isinstance(d, int) else tuple(d) for d in (source, destination))
     at = dict(zip(wrap_dims(to, n), wrap_dims(moved, n)))
@@ -377,7 +377,7 @@ def resized(self: SparseTensor, size: Any, sparse_dim: int, dense_dim: int) -> S
 
 
 def cleared(self: SparseTensor, size: Any, sparse_dim: int, dense_dim: int) -> SparseTensor:
-    """Take another size, without stored elements."""
+    """Change the size and remove all stored elements."""
     at = from_array(np.zeros((sparse_dim, 0), np.int64))
     values = self._of.new_zeros((0, *size[sparse_dim:]))
     return self.take_over(made(at, values, size, self._sorted))

@@ -1,10 +1,9 @@
 """Sparse tensors in coordinate format (COO, torch's `sparse_coo`): indices and values of the nonzero elements.
 
-A sparse tensor consists of two dense tensors, indices and values, and has a node of its own in the graph. Its gradient
-is dense or sparse, as torch's: a product's gradient also has the elements that are not stored (graph.py). A function
-that only the stored elements enter is composed of ops on `elements()`, and `with_values`: its gradient is sparse. A
-sparse tensor has no `_array`: an op that reads it gets `NotForSparse`, whose `instead` runs the function for sparse
-operands."""
+A sparse tensor consists of two dense tensors, indices and values, and has its own node in the graph. As in torch, its
+gradient is dense or sparse: a product's gradient also has the elements that are not stored (graph.py). A function of
+the stored elements alone is composed of ops on `elements()` and of `with_values`; its gradient is sparse. A sparse
+tensor has no `_array`: reading it raises `NotForSparse`, whose `instead` runs the function for sparse operands."""
 
 from __future__ import annotations
 
@@ -245,8 +244,8 @@ class SparseTensor(Tensor):
             hooks_of(self._node).retained = ref(self)
 
     def alias(self) -> SparseTensor:
-        """A tensor of the same parts at the same place of the graph; a write to this one does not change it."""
-        found = made(self._at, self._of, self._size, self._sorted)
+        """A tensor with the same parts and the same node. In-place writes to this tensor do not change the alias."""
+        found = self.detach()
         found._node = self._node
         return found
 
@@ -255,15 +254,15 @@ class SparseTensor(Tensor):
         return made(self._at, self._of, self._size, self._sorted)
 
     def passed(self, result: SparseTensor, name: str) -> SparseTensor:
-        """A result of the same elements as this tensor, connected to it: gradients pass unchanged."""
+        """Link a result with the elements of this tensor to this tensor: gradients pass unchanged."""
         return linked(result, name, [(self, lambda g: g)])
 
     def converted_layout(self, result: SparseTensor, name: str) -> SparseTensor:
-        """A result of the same elements in another layout: the gradient is sparse, as in torch."""
+        """Link a result in another layout to this tensor: the gradient is sparse, as in torch."""
         n = self.sparse_dim()
         return linked(result, name, [(self, lambda g: g.to_sparse(n) if is_dense(g) else g)])
 
-    # -- the same places, other values -------------------------------------------------------------
+    # -- other values at the same indices ----------------------------------------------------------
 
     def holding(self, values: Tensor) -> SparseTensor:
         """A sparse tensor with the same indices and other values, in the graph of the values."""
@@ -452,23 +451,8 @@ def converter(name: str) -> Callable:
     return call
 
 
-for _name in (
-    "float",
-    "double",
-    "half",
-    "bfloat16",
-    "long",
-    "int",
-    "short",
-    "char",
-    "byte",
-    "bool",
-    "cfloat",
-    "cdouble",
-    "cpu",
-    "cuda",
-    "pin_memory",
-):
+CONVERTERS = "float double half bfloat16 long int short char byte bool cfloat cdouble cpu cuda pin_memory"
+for _name in CONVERTERS.split():
     setattr(SparseTensor, _name, converter(_name))
 
 
@@ -502,10 +486,10 @@ def picked(g: Any, at: Tensor) -> Tensor:
     if known is wanted or np.array_equal(known, wanted):
         return values
     size = tuple(g._size[: g.sparse_dim()])
-    flat, asked = (np.ravel_multi_index(tuple(a), size) for a in (known, wanted))
-    where = np.searchsorted(flat, asked)
+    flat, flat_wanted = (np.ravel_multi_index(tuple(a), size) for a in (known, wanted))
+    where = np.searchsorted(flat, flat_wanted)
     found = where < len(flat)
-    found[found] = flat[where[found]] == asked[found]
+    found[found] = flat[where[found]] == flat_wanted[found]
     with_zero = values.new_zeros(1, *values.shape[1:])
     return cat([values, with_zero])[from_array(np.where(found, where, len(flat)))]
 

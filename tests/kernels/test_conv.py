@@ -383,9 +383,9 @@ def test_scatter_adds_up_in_any_dtype():
 @pytest.mark.parametrize("index", [-1, 4])
 def test_an_index_outside_is_refused(index):
     indices = np.array([[[0, index]]], np.int64)
-    with pytest.raises(IndexError, match="places 0 to 3"):
+    with pytest.raises(IndexError, match="positions 0 to 3"):
         scatter_spatial(np.ones((1, 1, 2)), indices, (2, 2))
-    with pytest.raises(IndexError, match="places 0 to 3"):
+    with pytest.raises(IndexError, match="positions 0 to 3"):
         gather_spatial(np.ones((1, 1, 2, 2)), indices)
 
 

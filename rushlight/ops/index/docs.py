@@ -6,8 +6,8 @@ from rushlight.ops.doc_text import INDEXED, MATRIX, Text
 
 TEXTS = {
     "gather": Text(
-        "For each place in `index`, the element of `input` there along `dim`.",
-        shape="that of `index`",
+        "The elements of `input` whose positions along `dim` are in `index`.",
+        shape="the shape of `index`",
         formula="out[i][j] = input[index[i][j]][j] for dim 0, and so on",
         errors=INDEXED,
         example="NAME(rushlight.tensor([[1, 2], [3, 4]]), 1, rushlight.tensor([[0], [1]]))",

@@ -107,11 +107,10 @@ def as_index(part: Any) -> Tensor | None:
     """A part of a key as an index tensor; None if it is a plain integer."""
     if isinstance(part, Tensor):
         part = choosing(part)
-        if (
-            part._array.dtype.kind in "iu" and part._array.ndim == 0 and isinstance(part._array, ndarray)
-        ):  # not a batch of vmap
+        array = part._array
+        if array.dtype.kind in "iu" and array.ndim == 0 and isinstance(array, ndarray):  # not a batch of vmap
             return None
-        check_kind(part._array)
+        check_kind(array)
         return part
     if isinstance(part, (bool, np.bool_)):
         return created(from_array(np.asarray(part)))

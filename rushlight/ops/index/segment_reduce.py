@@ -51,7 +51,7 @@ def segment_reduce(
         raise not_implemented_error(
             f'"_segment_reduce_cpu" not implemented for {data.dtype}', "convert it: data.float()"
         )
-    begins, sizes = stretches(data, lengths, indices, offsets, axis, unsafe)
+    begins, sizes = segments(data, lengths, indices, offsets, axis, unsafe)
     outer, rest = data._array.shape[:axis], data._array.shape[axis + 1 :]
     rows = s.reshape(data, (-1, *rest)) if axis else data
     # segment k begins at row begins[k]; `rows` lists all rows in order, `of` the segment of each row
@@ -67,9 +67,7 @@ def segment_reduce(
 def reduced(rows: Tensor, of: Tensor, sizes: np.ndarray, reduce: str, initial: Any) -> Tensor:
     """The reduction of each segment. rows (n, ...): row i belongs to segment of[i]; sizes (segments, 1, ...)."""
     nothing = NOTHING[reduce] if initial is None else initial
-    first = {"mean": 0 if initial is None else initial, "max": NOTHING["max"], "min": NOTHING["min"]}.get(
-        reduce, nothing
-    )
+    first = NOTHING[reduce] if reduce in ("max", "min") else 0 if reduce == "mean" and initial is None else nothing
     begun = created(from_array(np.full((sizes.shape[0], *rows._array.shape[1:]), first, rows._array.dtype)))
     if reduce == "prod":
         return index_reduce(begun, 0, of, rows, "prod")
@@ -85,7 +83,7 @@ def reduced(rows: Tensor, of: Tensor, sizes: np.ndarray, reduce: str, initial: A
     return where(found < initial if reduce == "max" else found > initial, initial, found)
 
 
-def stretches(
+def segments(
     data: Tensor, lengths: Tensor | None, indices: Tensor | None, offsets: Tensor | None, axis: int, unsafe: bool
 ) -> tuple[np.ndarray, np.ndarray]:
     """The start and length of each segment, among all rows before and along `axis`."""
@@ -99,7 +97,7 @@ def stretches(
     if axis != numbers.ndim - 1 or numbers.dtype.kind != "i" or numbers.shape[:-1] != data._array.shape[:axis]:
         raise runtime_error(
             f"segment_reduce(): Expected axis to be the last dimension of lengths but got {axis}.",
-            f"whole numbers of shape {(*data._array.shape[:axis], 'stretches')}",
+            f"whole numbers of shape {(*data._array.shape[:axis], 'segments')}",
         )
     n = data._array.shape[axis]
     if lengths is None:
@@ -114,7 +112,7 @@ def stretches(
     if (sizes < 0).any():
         raise runtime_error("lengths contains negative value!")
     if sizes.size and (begins.min() < 0 or (begins + sizes).max() > n):
-        raise runtime_error(f"segment_reduce(): stretches outside of the {n} rows")
+        raise runtime_error(f"segment_reduce(): segments outside of the {n} rows")
     before = n * np.arange(int(np.prod(numbers.shape[:-1]))).reshape(*numbers.shape[:-1], 1)
     return (begins + before).ravel(), sizes.ravel()
 

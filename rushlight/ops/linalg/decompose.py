@@ -193,8 +193,8 @@ def svdvals_gradient(g, x):
 
 @shared
 def qr_gradient(gq, gr, q, r, mode, shape):
-    """(gq + q h) r^-H, h Hermitian, with triu(gr r^H - q^H gq); of a wide matrix, the columns on the right contribute q
-    gr' to the result, and r' gr'^H is added to q's gradient.
+    """(gq + q h) r^-H, where h is Hermitian with the upper triangle of gr r^H - q^H gq. For a wide matrix, r' is the
+    part of r on the right: its columns have the gradient q gr', and q r' gr'^H is added to gq.
     """
     m, n = shape[-2:]
     if mode == "r":

@@ -10,7 +10,7 @@ TEXTS = {
     ),
     "dot": Text(
         "The sum of the products of two vectors' elements.",
-        shape="two vectors of a length give one number",
+        shape="two vectors of equal length give one number",
         formula="out = sum over i of input_i * tensor_i",
         example="NAME(rushlight.tensor([1., 2.]), rushlight.tensor([3., 4.]))",
     ),
@@ -21,7 +21,7 @@ TEXTS = {
         example="NAME(rushlight.tensor([[1., 2.], [3., 4.]]), rushlight.tensor([1., 10.]))",
     ),
     "linear": Text(
-        "What a layer of weights computes; `input` may have any leading shape.",
+        "The product with a weight matrix, plus a bias; `input` may have any leading dimensions.",
         formula="out = input @ weight.mT + bias",
         shape="(..., n), (m, n) and (m) give (..., m)",
     ),

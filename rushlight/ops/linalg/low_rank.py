@@ -20,11 +20,11 @@ from rushlight.ops.tensor.random_tensors import randn
 
 @composite(tensor=False)
 def svd_lowrank(A: Tensor, q: int | None = 6, niter: int | None = 2, M: Tensor | None = None) -> tuple:
-    """A - M = U diag(S) V^H nearly, with U (..., m, q), S (..., q), V (..., n, q): the q largest singular values.
+    """A - M is nearly U diag(S) V^H, with U (..., m, q), S (..., q), V (..., n, q): the q largest singular values.
 
-    A product of A with a random matrix, made sharper by `niter` products with A and A^H, spans nearly the same space as
-    A's leading singular vectors; A projected to this space is decomposed instead of A: Halko, Martinsson and Tropp,
-    Finding structure with randomness (2009), algorithms 4.4 and 5.1.
+    A times a random matrix, followed by `niter` products with A^H and A, spans nearly the space of A's leading singular
+    vectors. The projection of A to this space is decomposed instead of A: Halko, Martinsson and Tropp, Finding
+    structure with randomness (2009), algorithms 4.4 and 5.1.
 
     >>> [t.shape for t in rushlight.svd_lowrank(rushlight.ones(5, 4), 2)]
     [torch.Size([5, 2]), torch.Size([2]), torch.Size([4, 2])]
@@ -90,9 +90,9 @@ def lobpcg(
 ) -> tuple[Tensor, Tensor]:
     """(E, X): the k largest eigenvalues of A x = e B x, or the smallest if `largest` is false, and their vectors.
 
-    A (..., m, m) symmetric, B (m, m) positive-definite or None, for 1. `k` is the number of columns of `X`, by default
-    1. All eigenvalues are computed at once, exactly: `X`, `iK`, `niter`, `tol`, `method` and the rest, which control
-    torch's iteration, are accepted and ignored. ValueError if m < 3 k, as in torch.
+    A (..., m, m) symmetric, B (m, m) positive-definite or None for the identity. `k` is by default the number of
+    columns of `X`, or 1. All eigenvalues are computed at once, exactly: `X`, `iK`, `niter`, `tol`, `method` and the
+    other arguments that control torch's iteration are accepted and ignored. ValueError if m < 3 k, as in torch.
 
     >>> values, vectors = rushlight.lobpcg(rushlight.diag(rushlight.tensor([1., 5., 3.])))
     >>> values
@@ -115,10 +115,10 @@ def lobpcg(
         left = solve_triangular(half, matrix, upper=False)
         matrix = solve_triangular(half, conjugate_transpose(left), upper=False)
     values, vectors = linalg_eigh(matrix)
-    chosen = slice(-k, None) if largest is None or largest else slice(k)
-    values, vectors = values[..., chosen], vectors[..., chosen]
     if largest is None or largest:
-        values, vectors = values.flip(-1), vectors.flip(-1)
+        values, vectors = values[..., -k:].flip(-1), vectors[..., -k:].flip(-1)
+    else:
+        values, vectors = values[..., :k], vectors[..., :k]
     return values, vectors if half is None else solve_triangular(conjugate_transpose(half), vectors, upper=True)
 
 

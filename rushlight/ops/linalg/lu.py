@@ -27,6 +27,14 @@ LDLFactor = return_type("linalg_ldl_factor", ["LD", "pivots"])
 LDLFactorEx = return_type("linalg_ldl_factor_ex", ["LD", "pivots", "info"])
 
 
+def check_pivots(pivots: Tensor, packed: Tensor, name: str, factor: str) -> None:
+    if pivots._array.shape != packed._array.shape[:-1]:
+        raise runtime_error(
+            f"{name}: Expected {factor}.shape[:-1] and pivots.shape to be the same, but got pivots with shape "
+            f"{list(pivots.shape)} instead"
+        )
+
+
 def check_pivot(pivot: bool, name: str) -> None:
     if not pivot:
         raise runtime_error(f"{name}: LU without pivoting is not implemented on the CPU", "pivot=True")
@@ -109,8 +117,8 @@ def linalg_lu(A: Tensor, *, pivot: bool = True, out: Any = None) -> Any:
 def lu_unpack(
     LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpack_pivots: bool = True, *, out: Any = None
 ) -> Any:
-    """(P, L, U) of a result of `linalg.lu_factor`. Without `unpack_data` or `unpack_pivots`, the factors left out are
-    empty tensors.
+    """(P, L, U) of a result of `linalg.lu_factor`. L and U are empty tensors without `unpack_data`, P without
+    `unpack_pivots`.
 
     >>> rushlight.lu_unpack(*rushlight.linalg.lu_factor(rushlight.tensor([[1., 2.], [4., 4.]]))).L
     tensor([[1.0000, 0.0000],
@@ -122,10 +130,8 @@ def lu_unpack(
             "use the pivots that lu_factor returned",
         )
     empty = from_array(np.zeros(0, LU_data._array.dtype))
-    p, lower, upper = unpack(LU_data, LU_pivots, unpack_data, unpack_pivots)
-    return given(
-        out, Unpacked((p if unpack_pivots else empty, lower if unpack_data else empty, upper if unpack_data else empty))
-    )
+    parts = unpack(LU_data, LU_pivots, unpack_data, unpack_pivots)
+    return given(out, Unpacked(empty if part is None else part for part in parts))
 
 
 def unpack(packed: Tensor, pivots: Tensor, data: bool = True, order: bool = True) -> tuple:
@@ -139,7 +145,7 @@ def unpack(packed: Tensor, pivots: Tensor, data: bool = True, order: bool = True
 
 
 def in_order(b: Tensor, pivots: Tensor, back: bool = False) -> Tensor:
-    """The rows of b exchanged by the pivots, or exchanged `back`."""
+    """The rows of b in the order of the pivots' exchanges; with `back`, the exchanges undone."""
     order = order_of(pivots._array, b._array.shape[-2])
     order = np.argsort(order, -1) if back else order
     batch = np.broadcast_shapes(order.shape[:-1], b._array.shape[:-2])
@@ -164,11 +170,7 @@ def linalg_lu_solve(
     check_same(LU, B, name, ("LU", "B"))
     check_matrix(B, name, "B")
     check_equation(LU, B, left, name)
-    if pivots._array.shape != LU._array.shape[:-1]:
-        raise runtime_error(
-            f"{name}: Expected LU.shape[:-1] and pivots.shape to be the same, but got pivots with shape "
-            f"{list(pivots.shape)} instead"
-        )
+    check_pivots(pivots, LU, name, "LU")
     if pivots._array.dtype != np.int32:
         raise runtime_error(f"{name}: pivots should be a Tensor of scalar type torch.int32", dtype=pivots.dtype)
     if not left:
@@ -255,9 +257,5 @@ def ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, *, hermitian: bool = False,
         raise runtime_error(
             f"Incompatible matrix sizes for {name}: each A matrix is {sizes[0]} but each b matrix is {sizes[1]}"
         )
-    if pivots._array.shape != LD._array.shape[:-1]:
-        raise runtime_error(
-            f"{name}: Expected LD.shape[:-1] and pivots.shape to be the same, but got pivots with shape "
-            f"{list(pivots.shape)} instead"
-        )
+    check_pivots(pivots, LD, name, "LD")
     return given(out, f.ldl_solution(LD, pivots, B, hermitian))

@@ -26,7 +26,7 @@ from rushlight.ops.tensor.node_names import called
 def matmul(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """out[..., i, j] = sum over k of input[..., i, k] other[..., k, j]; 1-d operands are a row and a column.
 
-    Leading dimensions broadcast. Operands of one dtype. RuntimeError for shapes that do not fit.
+    Leading dimensions broadcast. The operands have one dtype. RuntimeError for shapes that do not fit.
 
     >>> rushlight.matmul(rushlight.ones(2, 3), rushlight.ones(3, 4)).shape
     torch.Size([2, 4])

@@ -220,8 +220,8 @@ def multi_dot(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor
     for i, t in enumerate(tensors):
         check_tensor(t, "linalg.multi_dot", "tensors")
         if t._array.ndim != 2 and not (t._array.ndim == 1 and i in (0, n - 1)):
-            many = "1D or 2D" if i in (0, n - 1) else "2D"
-            raise runtime_error(f"multi_dot(): tensor {i} must be {many} but got {t._array.ndim}D")
+            allowed = "1D or 2D" if i in (0, n - 1) else "2D"
+            raise runtime_error(f"multi_dot(): tensor {i} must be {allowed} but got {t._array.ndim}D")
     for i, (a, b) in enumerate(zip(tensors, tensors[1:])):
         if a._array.shape[-1] != b._array.shape[0]:
             raise runtime_error(
@@ -235,7 +235,7 @@ def multi_dot(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor
 
 
 def splits(sizes: Sequence[int]) -> dict[tuple[int, int], int]:
-    """{(first, last): where to split that part of the chain}; matrix i is sizes[i] x sizes[i + 1]."""
+    """{(first, last): the best k to split matrices first ... last after}; matrix i is sizes[i] x sizes[i + 1]."""
     n = len(sizes) - 1
     cost, best = {(i, i): 0 for i in range(n)}, {}
     for length in range(1, n):
@@ -304,10 +304,9 @@ def cross(input: Tensor, other: Tensor, dim: int | None = None, *, out: Tensor |
     tensor([[0., 0., 1.]])
     """
     if dim is None:
-        found = [d for d, size in enumerate(input._array.shape) if size == 3]
-        if not found:
+        if 3 not in input._array.shape:
             raise runtime_error("no dimension of size 3 in input", shape=tuple(input.shape))
-        dim = found[0]
+        dim = input._array.shape.index(3)
     return linalg_cross(input, other, dim=dim, out=out)
 
 

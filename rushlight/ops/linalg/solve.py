@@ -94,7 +94,7 @@ def slogdet_gradient(g_sign, g_size, x, sign):
 @shared
 def cofactors_gradient(g, x):
     """With x = U S Vh and h = U^H g V: det(U Vh) conj(U) (diag(P diag(h)) - P h^T) conj(Vh), where P_ij is the product
-    of all singular values except the i-th and the j-th; so there is no division by a determinant that may be 0.
+    of all singular values except the i-th and the j-th. There is no division by the determinant, which may be 0.
     """
     u, s, vh = linalg_svd(x, True)
     p = cast(products_without_two(s), u)
@@ -137,9 +137,8 @@ def pinv_of(x):
 
 @shared
 def lstsq_gradient(g, x, b):
-    """Of pinv(x) b."""
-    p = pinv_of(x)
-    return conj(pinv_gradient(conj(g @ b.mT), x, p))
+    """The gradient of x in pinv(x) b."""
+    return conj(pinv_gradient(conj(g @ b.mT), x, pinv_of(x)))
 
 
 @shared

@@ -42,7 +42,7 @@ OldSlogdet = return_type("slogdet", ["sign", "logabsdet"])
 
 @composite("linalg_det")
 def det(A: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """out = det(A), for square matrices (..., n, n); its gradient, the cofactors, is exact for singular ones too.
+    """out = det(A), for square matrices (..., n, n). The gradient, the cofactors, is exact for singular matrices too.
 
     >>> rushlight.linalg.det(rushlight.tensor([[2., 1.], [0., 3.]]))
     tensor(6.)
@@ -203,8 +203,7 @@ def solve_triangular(
     check_equation(A, B, left, name)
     if left:
         return given(out, s.triangular(A, B, bool(upper), bool(unitriangular)))
-    turned = s.triangular(A.mT, B.mT, not upper, bool(unitriangular))
-    return given(out, turned.mT)
+    return given(out, s.triangular(A.mT, B.mT, not upper, bool(unitriangular)).mT)
 
 
 @composite()

@@ -171,7 +171,7 @@ def scaled(input: Any, other: Any, alpha: Number) -> Any:
 
 
 def times(x: Tensor, factor: Any) -> Tensor:
-    """x * factor, a Python number: without a saved tensor, so that a second backward may follow."""
+    """x * factor, a Python number: the node saves no tensor, so that a second backward can follow."""
     recorded = x._node is not None and factor.__class__ in (int, float)
     return e.multiple(x, factor) if recorded else e.mul(x, factor)
 
@@ -249,7 +249,7 @@ method(writing(addcmul))
 
 @composite()
 def round(input: Tensor, *, decimals: int = 0, out: Tensor | None = None) -> Tensor:
-    """The nearest integer, or the nearest number with that many decimals; ties go to the even one.
+    """The nearest integer, or the nearest number with `decimals` decimals; ties go to the even number.
 
     >>> rushlight.round(rushlight.tensor([0.5, 1.5, 2.5]))
     tensor([0., 2., 2.])
@@ -271,11 +271,9 @@ method(writing(round))
 
 
 def stays(input: Tensor, number: Any) -> bool:
-    """True if the tensor keeps its dtype beside this Python number."""
-    kind = number.__class__
-    return (
-        (kind is float or kind is int) and input.dtype.is_floating_point or kind is int and input.dtype is dtypes.int64
-    )
+    """True if the tensor keeps its dtype in an op with this Python number."""
+    kind, dtype = number.__class__, input.dtype
+    return (kind is float or kind is int) and dtype.is_floating_point or kind is int and dtype is dtypes.int64
 
 
 def among(input: Tensor, bounds: list) -> Tensor:
@@ -291,7 +289,7 @@ def among(input: Tensor, bounds: list) -> Tensor:
 
 @composite("clamp", "clip")
 def clamp(input: Tensor, min: Any = None, max: Any = None, *, out: Tensor | None = None) -> Tensor:
-    """min(max(input, lower), upper); bounds are numbers or tensors. If lower > upper, the upper one wins.
+    """min(max(input, lower), upper); bounds are numbers or tensors. If lower > upper, the result is upper.
 
     >>> rushlight.clamp(rushlight.tensor([-1., 0.5, 3.]), 0, 1)
     tensor([0.0000, 0.5000, 1.0000])
@@ -320,13 +318,8 @@ def clamp_(input: Tensor, min: Any = None, max: Any = None) -> Tensor:
     tensor([0.0000, 0.5000, 1.0000])
     """
     a = input._array
-    if (
-        a.__class__ is ndarray
-        and a.dtype.char in "fd"
-        and stays(input, min)
-        and stays(input, max)
-        and unrecorded(input, ())
-    ):
+    plain = a.__class__ is ndarray and a.dtype.char in "fd"
+    if plain and stays(input, min) and stays(input, max) and unrecorded(input, ()):
         try:
             a.clip(min, max, out=a)  # in place, without a copy
         except ValueError:

@@ -69,28 +69,34 @@ def complex_of(real: Tensor, imag: Tensor, *, out: Tensor | None = None) -> Tens
     for name, given in (("real", real), ("imag", imag), ("out", out)):
         if not isinstance(given, Tensor) and (name, given) != ("out", None):
             raise type_error(f"complex(): argument '{name}' must be Tensor, not {type(given).__name__}")
-    a, b = real.dtype, imag.dtype
+    check_pair(real, imag, out, op="complex")
+    made = of_parts(real, imag)
+    return made if out is None else into(out, made)
+
+
+def check_pair(x: Tensor, y: Tensor, out: Tensor | None, **details: str) -> None:
+    """RuntimeError unless x and y have one floating-point dtype, and `out` the complex dtype of the same precision."""
+    a, b = x.dtype, y.dtype
     if not (a.is_floating_point and b.is_floating_point):
         raise runtime_error(
             f"Expected both inputs to be Half, Float or Double tensors but got {a.scalar_type} and {b.scalar_type}",
             "convert them: x.float()",
-            op="complex",
+            **details,
         )
     if a is not b:
         raise runtime_error(
             f"Expected object of scalar type {a.scalar_type} but got scalar type {b.scalar_type} for second argument",
             "convert one with .to(dtype)",
-            op="complex",
+            **details,
         )
     wanted = a.to_complex()  # raises for a dtype without a complex counterpart
     if out is not None and out.dtype is not wanted:
         raise runtime_error(
             f"Expected object of scalar type {wanted.scalar_type} but got scalar type {out.dtype.scalar_type} for "
             "argument 'out'",
-            op="complex",
+            f"give an out= of dtype {wanted}",
+            **details,
         )
-    made = of_parts(real, imag)
-    return made if out is None else into(out, made)
 
 
 @composite(tensor=False)

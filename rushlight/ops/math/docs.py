@@ -12,20 +12,20 @@ TEXTS = {
     "add": Text("The sum."),
     "sub": Text("The difference."),
     "mul": Text("The product."),
-    "div": Text("The quotient; of integers too a floating-point number."),
-    "pow": Text("`input` to the power of `exponent`; its gradient for an exponent of 0 is 0, and for a base of 0 too."),
+    "div": Text("The quotient, a floating-point number for integers too."),
+    "pow": Text("`input` to the power of `exponent`; the gradient is 0 for an exponent of 0 or a base of 0."),
     "neg": Text("The number with the opposite sign.", errors="RuntimeError for bool"),
-    "abs": Text("The absolute value; of a complex number its distance from 0. The gradient at 0 is 0."),
+    "abs": Text("The absolute value; for a complex number, the distance from 0. The gradient at 0 is 0."),
     "square": Text("The square."),
     "reciprocal": Text("1 divided by the number.", data=("[0.5, 2., 4.]",)),
     "sqrt": Text("The square root; nan for negative numbers.", data=("[1., 4., 9.]",)),
     "rsqrt": Text("The reciprocal of the square root; nan for negative numbers.", data=("[1., 4., 16.]",)),
     "remainder": Text(
-        "What is left of `input` after division by `other`, with the sign of `other`, as Python's %.",
+        "The remainder of `input` / `other`, with the sign of `other`, as Python's %.",
         data=("[-3., 3., 5.]", "[2., 2., -3.]"),
     ),
     "fmod": Text(
-        "What is left of `input` after division by `other`, with the sign of `input`, as C's fmod.",
+        "The remainder of `input` / `other`, with the sign of `input`, as C's fmod.",
         data=("[-3., 3., 5.]", "[2., 2., -3.]"),
     ),
     "floor_divide": Text("The quotient rounded down, as Python's //.", data=("[-3., 3., 5.]", "[2., 2., -3.]")),
@@ -44,7 +44,9 @@ TEXTS = {
     "logaddexp": Text(
         "The logarithm of a sum of exponentials; nothing overflows.", data=("[1000., 1.]", "[1000., 2.]")
     ),
-    "logaddexp2": Text("The same to base 2; nothing overflows.", data=("[1000., 1.]", "[1000., 2.]")),
+    "logaddexp2": Text(
+        "The base-2 logarithm of a sum of powers of 2; nothing overflows.", data=("[1000., 1.]", "[1000., 2.]")
+    ),
     "xlogy": Text("input * log(other), and 0 where `input` is 0.", data=("[0., 1., 2.]", "[0., 2., 3.]")),
     "sin": Text("The sine of an angle in radians."),
     "cos": Text("The cosine of an angle in radians."),
@@ -60,7 +62,7 @@ TEXTS = {
     "cosh": Text("The hyperbolic cosine."),
     "tanh": Text("The hyperbolic tangent."),
     "asinh": Text("The inverse of sinh."),
-    "acosh": Text("The inverse of cosh: the number of at least 0; nan below 1.", data=("[1., 2., 3.]",)),
+    "acosh": Text("The inverse of cosh, at least 0; nan below 1.", data=("[1., 2., 3.]",)),
     "atanh": Text("The inverse of tanh; nan outside [-1, 1]."),
     "sinc": Text("sin(pi input) / (pi input), and 1 at 0.", data=("[0., 0.25, 0.5]",)),
     "deg2rad": Text("An angle in degrees, in radians.", data=("[90., 180.]",)),
@@ -69,7 +71,7 @@ TEXTS = {
     "relu": Text("The number where it is positive, 0 elsewhere; the gradient at 0 is 0."),
     "silu": Text("The number times its sigmoid, also called swish.", data=("[-2., 0., 2.]",)),
     "softplus": Text(
-        "A smooth relu; simply the number where input * beta is above `threshold`.", data=("[-2., 0., 2.]",)
+        "A smooth relu; the number itself where input * beta is above `threshold`.", data=("[-2., 0., 2.]",)
     ),
     "leaky_relu": Text("The number where it is positive, a small multiple elsewhere."),
     "elu": Text(
@@ -77,19 +79,21 @@ TEXTS = {
         data=("[-2., 0., 2.]",),
     ),
     "erf": Text("The error function: 2 / sqrt(pi) times the integral of exp(-t^2) from 0 to `input`. Needs SciPy."),
-    "erfc": Text("1 - erf(input), exact also where that is tiny. Needs SciPy."),
+    "erfc": Text("1 - erf(input), exact also where the result is tiny. Needs SciPy."),
     "erfinv": Text("The inverse of erf; inf and -inf at 1 and -1, nan outside. Needs SciPy."),
     "lgamma": Text("The logarithm of the absolute value of the gamma function. Needs SciPy.", data=("[0.5, 1., 5.]",)),
     "digamma": Text("The derivative of lgamma. Needs SciPy.", data=("[0.5, 1., 5.]",)),
     "polygamma": Text("The n-th derivative of digamma. Needs SciPy.", example="NAME(1, rushlight.tensor([0.5, 1.]))"),
-    "floor": Text("The largest whole number that is not larger.", data=("[-1.5, 0.5, 2.]",)),
-    "ceil": Text("The smallest whole number that is not smaller.", data=("[-1.5, 0.5, 2.]",)),
+    "floor": Text("The number, rounded down.", data=("[-1.5, 0.5, 2.]",)),
+    "ceil": Text("The number, rounded up.", data=("[-1.5, 0.5, 2.]",)),
     "trunc": Text("The number without its fraction.", data=("[-1.5, 0.5, 2.]",)),
-    "round": Text("The nearest whole number, of two the even one.", data=("[-1.5, 0.5, 2.2]",)),
+    "round": Text("The nearest whole number; ties go to the even number.", data=("[-1.5, 0.5, 2.2]",)),
     "frac": Text("The fraction, with the number's sign.", data=("[-1.5, 0.5, 2.25]",)),
     "sign": Text("-1, 0 or 1: the sign."),
-    "sgn": Text("The sign; of a complex number the number of length 1 in its direction."),
-    "heaviside": Text("The step from 0 to 1 at 0, where it is `values`.", data=("[-1.5, 0., 2.]", "[0.5, 0.5, 0.5]")),
+    "sgn": Text("The sign; for a complex number, the number of length 1 in its direction."),
+    "heaviside": Text(
+        "0 for negative numbers, 1 for positive numbers, `values` at 0.", data=("[-1.5, 0., 2.]", "[0.5, 0.5, 0.5]")
+    ),
     "maximum": Text("The larger one; nan if one is nan. Ties share the gradient."),
     "minimum": Text("The smaller one; nan if one is nan. Ties share the gradient."),
     "clamp_min": Text("The number, or `min` where it is smaller.", data=("[-1.5, 0., 2.]", "0.5")),
@@ -100,13 +104,13 @@ TEXTS = {
     "where": Text(
         "`input` where the condition is true, `other` elsewhere.",
         data=("[True, False]", "[1., 2.]", "[10., 20.]"),
-        dtype="that of `input` and `other`, promoted as in torch",
+        dtype="the dtypes of `input` and `other`, promoted as in torch",
     ),
     "nan_to_num": Text(
         "nan, inf and -inf replaced by `nan`, `posinf` and `neginf`, or by the largest numbers.",
         data=("[rushlight.nan, rushlight.inf, 1.]",),
     ),
-    "conj": Text("The complex conjugate; a real number is its own.", data=("[1 + 2j]",)),
+    "conj": Text("The complex conjugate; real numbers are unchanged.", data=("[1 + 2j]",)),
     "angle": Text("The angle of a complex number; 0 or pi for a real one.", data=("[1j, -1., 1.]",)),
     "eq": Text("Whether they are equal."),
     "ne": Text("Whether they differ."),
@@ -119,7 +123,7 @@ TEXTS = {
     "isfinite": Text("Whether it is neither nan nor inf nor -inf.", data=("[rushlight.inf, 1.]",)),
     "isposinf": Text("Whether it is inf.", data=("[rushlight.inf, 1.]",)),
     "isneginf": Text("Whether it is -inf.", data=("[-rushlight.inf, 1.]",)),
-    "signbit": Text("Whether the sign is a minus, that of -0 too.", data=("[-0., 0., -1.]",)),
+    "signbit": Text("Whether the sign is a minus, also for -0.", data=("[-0., 0., -1.]",)),
     "logical_and": Text("Whether both are true; numbers are true unless 0.", data=TRUTHS),
     "logical_or": Text("Whether one is true; numbers are true unless 0.", data=TRUTHS),
     "logical_xor": Text("Whether just one is true; numbers are true unless 0.", data=TRUTHS),
@@ -143,11 +147,11 @@ TEXTS = {
         dtype="complex",
     ),
     "mish": Text("A smooth relu that dips below 0.", data=("[-2., 0., 2.]",)),
-    "hardtanh": Text("The number, but `min_val` where it is less and `max_val` where it is more."),
+    "hardtanh": Text("The number, limited to the range from `min_val` to `max_val`."),
     "hardsigmoid": Text("A sigmoid of three straight pieces."),
     "hardswish": Text("The number times its hardsigmoid.", data=("[-2., 0., 2.]",)),
     "hardshrink": Text("The number, but 0 from -lambd to lambd."),
-    "softshrink": Text("The number moved towards 0 by `lambd`; 0 where that would pass 0."),
+    "softshrink": Text("The number moved towards 0 by `lambd`; 0 from -lambd to lambd."),
     "threshold": Text("The number where it is above `threshold`, `value` elsewhere."),
     "prelu_core": Text(
         "The number where it is positive, `weight` times the number elsewhere.", data=("[-2., 0., 2.]", "0.25")

@@ -63,12 +63,7 @@ def squaring(power: Callable) -> Callable:
     """
 
     def operator(self: Tensor, exponent: Any, **options: Any) -> Any:
-        if (
-            (exponent.__class__ is int or exponent.__class__ is float)
-            and exponent == 2
-            and not options
-            and self._array.dtype.kind in "fcV"
-        ):
+        if exponent.__class__ in (int, float) and exponent == 2 and not options and self._array.dtype.kind in "fcV":
             return e.square(self)
         return power(self, exponent, **options)
 
@@ -107,9 +102,9 @@ OPERATORS = {
 }
 COMMUTING = ("add", "mul", "and", "or", "xor")
 for name, function in OPERATORS.items():
-    asking = operator(function)
-    method(asking, f"__{name}__")
-    method(reflected(asking, f"__r{name}__", name in COMMUTING), f"__r{name}__")
+    made = operator(function)
+    method(made, f"__{name}__")
+    method(reflected(made, f"__r{name}__", name in COMMUTING), f"__r{name}__")
     method(inplace(function.op), f"__i{name}__")
 for name in ("eq", "ne", "lt", "le", "gt", "ge"):
     method(operator(getattr(e, name)), f"__{name}__")

@@ -8,12 +8,13 @@ from rushlight.base import dtypes
 from rushlight.base.errors import describe, runtime_error, type_error
 from rushlight.core.build import build, floating, general, inner, op, predicate
 from rushlight.core.tensor import Tensor, method
-from rushlight.core.views import into
 from rushlight.core.worlds import adopt
 from rushlight.kernels import rare_functions as kernels
 from rushlight.ops.composites import composite
+from rushlight.ops.linalg.arguments import check_tensor, given
 from rushlight.ops.math import elementwise as e
 from rushlight.ops.math.arithmetic import Number, writing
+from rushlight.ops.math.complex import check_pair
 from rushlight.ops.shape.views import to
 
 if TYPE_CHECKING:  # names in rules, provided by the rule's world (core/worlds.py)
@@ -32,7 +33,7 @@ frexp = general(lambda x, /: frexp(x), x=lambda gs, exponent: gs[0] / exp2(cast(
 polar_parts = general(lambda x, y, /: polar(x, y), x=lambda g, y: real(g) * cos(y) - imag(g) * sin(y),
     y=lambda g, out: -(real(g) * imag(out) + imag(g) * real(out)),
     method=False, function=False, node="PolarBackward0", called="polar", batched="align", takes="f")
-# log 2
+# 0.693... is log 2
 times_power = floating(lambda x, y, /: x * exp2(y), x=lambda g, y: g * exp2(y),
     y=lambda g, out: g * out * 0.6931471805599453, method=False, function=False, node="LdexpBackward0", called="ldexp")
 crossed = inner(lambda x, y, /, behind: crossed(x, y, behind), x=lambda g, y, behind: crossed(y, g, behind),
@@ -63,49 +64,25 @@ def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Number = 
             tensor1=describe(tensor1),
             tensor2=describe(tensor2),
         )
-    made = scaled_quotient(input, tensor1, tensor2, value)
-    return made if out is None else into(out, made)
+    return given(out, scaled_quotient(input, tensor1, tensor2, value))
 
 
-def tensors(function: Any, **given: Any) -> None:
+def tensors(function: Any, **args: Any) -> None:
     """TypeError if an argument is not a tensor."""
-    for i, (name, value) in enumerate(given.items()):
-        if not isinstance(value, Tensor):
-            raise type_error(
-                f"{function.__name__}(): argument '{name}' (position {i + 1}) must be Tensor, not "
-                f"{type(value).__name__}",
-                "make it a tensor: torch.tensor(...)",
-            )
+    for i, (name, value) in enumerate(args.items(), 1):
+        check_tensor(value, function.__name__, name, i)
 
 
 @composite(tensor=False)
 def polar(abs: Tensor, angle: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """abs (cos(angle) + i sin(angle)): the complex number at this distance and angle; broadcast, of one dtype.
+    """abs (cos(angle) + i sin(angle)): the complex number at this distance and angle; one dtype, broadcast.
 
     >>> rushlight.polar(rushlight.tensor([1., 2.]), rushlight.tensor([0., 0.]))
     tensor([1.+0.j, 2.+0.j])
     """
     tensors(polar, abs=abs, angle=angle)
-    kinds = [t.dtype.scalar_type for t in (abs, angle)]
-    if not (abs.dtype.is_floating_point and angle.dtype.is_floating_point):
-        raise runtime_error(
-            f"Expected both inputs to be Half, Float or Double tensors but got {kinds[0]} and {kinds[1]}",
-            "convert them: x.float()",
-        )
-    if abs.dtype is not angle.dtype:
-        raise runtime_error(
-            f"Expected object of scalar type {kinds[0]} but got scalar type {kinds[1]} for second argument",
-            "convert one with .to(dtype)",
-        )
-    wanted = abs.dtype.to_complex()
-    if out is not None and out.dtype is not wanted:
-        raise runtime_error(
-            f"Expected object of scalar type {wanted.scalar_type} but got scalar type {out.dtype.scalar_type} for "
-            "argument 'out'",
-            f"give an out= of dtype {wanted}",
-        )
-    made = polar_parts(abs, angle)
-    return made if out is None else into(out, made)
+    check_pair(abs, angle, out)
+    return given(out, polar_parts(abs, angle))
 
 
 # the range of exponents of floating-point numbers of this many bytes
@@ -127,8 +104,7 @@ def ldexp(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
         third = e.trunc(e.div(other, 3))
         step = e.pow(2.0, third)
         return e.mul(e.mul(e.mul(input, step), step), e.pow(2.0, e.sub(other, e.mul(third, 2))), out=out)
-    made = times_power(input, other)
-    return made if out is None else into(out, made)
+    return given(out, times_power(input, other))
 
 
 @composite()

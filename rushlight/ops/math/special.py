@@ -71,9 +71,9 @@ logit = floating(lambda x, /, eps=None: logit(x, eps), x=lambda g, x, eps: logit
 erfinv = floating(lambda x, /: erfinv(x), x=lambda g, x: g * exp(erfinv(x) ** 2) * 0.886226925452758,
     alias="special_erfinv", takes="buif")
 special_erfcx = floating(lambda x, /: erfcx(x), x=lambda g, x, out: g * (2 * x * out - 1.1283791670955126),
-    doc="exp(input^2) erfc(input): erfc where it is tiny, scaled.", takes="buif")
+    doc="exp(input^2) erfc(input): a scaled erfc that does not underflow.", takes="buif")
 special_entr = floating(lambda x, /: entr(x), x=lambda g, x: -g * (1 + log(x)),
-    doc="-input log(input): what a probability adds to the entropy; 0 at 0 and -inf for negative numbers.",
+    doc="-input log(input): the entropy of one probability; 0 at 0 and -inf for negative numbers.",
     takes="buif")
 special_xlog1py = floating(lambda x, y, /: xlog1py(x, y),
     x=lambda g, x, y: g * where((x == 0) & (y <= -1), 0, log1p(y)), y=lambda g, x, y: g * x / (y + 1),
@@ -89,7 +89,7 @@ special_ndtri = floating(lambda x, /: ndtri(x), x=lambda g, out: g * exp(0.5 * o
 sinc = floating(lambda x, /: sinc(x), x=lambda g, x: g * where(x == 0, 0, (cos(x * 3.141592653589793) - sinc(x)) / x),
     alias="special_sinc", fused=False)
 
-# -- Bessel functions, of the first kind (j, i) and the second (y, k); those ending in e are scale
+# -- Bessel functions, of the first kind (j, i) and the second (y, k); names that end in e are scaled
 
 i0 = floating(lambda x, /: i0(x), x=lambda g, x: g * special_i1(x),
     doc="The modified Bessel function of the first kind of order 0. Needs SciPy.",
@@ -148,9 +148,9 @@ special_shifted_chebyshev_polynomial_v = polynomial(lambda x, y, /: chebyshev_po
 special_shifted_chebyshev_polynomial_w = polynomial(lambda x, y, /: chebyshev_polynomial_w(2 * x - 1, y),
     "Chebyshev's polynomial of the fourth kind of degree n, at 2 input - 1")
 special_hermite_polynomial_h = polynomial(lambda x, y, /: hermite_polynomial_h(x, y),
-    "Hermite's polynomial of degree n, as physicists have it: 1, 2 x, 4 x^2 - 2, ...")
+    "Hermite's polynomial of degree n, in the physicists' form: 1, 2 x, 4 x^2 - 2, ...")
 special_hermite_polynomial_he = polynomial(lambda x, y, /: hermite_polynomial_he(x, y),
-    "Hermite's polynomial of degree n, as probabilists have it: 1, x, x^2 - 1, ...")
+    "Hermite's polynomial of degree n, in the probabilists' form: 1, x, x^2 - 1, ...")
 special_laguerre_polynomial_l = polynomial(lambda x, y, /: laguerre_polynomial_l(x, y),
     "Laguerre's polynomial of degree n: 1, 1 - x, (x^2 - 4 x + 2) / 2, ...")
 special_legendre_polynomial_p = polynomial(lambda x, y, /: legendre_polynomial_p(x, y),

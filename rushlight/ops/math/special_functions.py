@@ -1,4 +1,4 @@
-"""Special functions composed of ops, and torch.special's other names of existing functions."""
+"""Special functions composed of ops, and the names in torch.special of existing functions."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from rushlight.ops.shape.views import to
 
 @composite("mvlgamma", "special_multigammaln")
 def mvlgamma(input: Tensor, p: int, *, out: Tensor | None = None) -> Tensor:
-    """log(pi) p (p - 1) / 4 + sum over j = 0 ... p - 1 of lgamma(input - j / 2): the multivariate gamma function's.
+    """log(pi) p (p - 1) / 4 + sum over j = 0 ... p - 1 of lgamma(input - j / 2), from the multivariate gamma function.
 
     Shape: the input's. Integers become the default dtype. RuntimeError for p below 1.
 

@@ -52,7 +52,7 @@ shown_as(NoData, "builtins", "NotImplementedError")
 
 
 class Elsewhere(NoData):
-    """A meta tensor and a CPU tensor in one call: the user's mistake, unless the function itself made a CPU tensor."""
+    """A meta and a CPU tensor in one call: an error of the caller, unless the function created the CPU tensor."""
 
 
 class Meta(Placeholder):
@@ -100,7 +100,7 @@ class Meta(Placeholder):
 
     def __array_ufunc__(self, ufunc: Any, method: str, *args: Any, out: Any = None, **kwargs: Any) -> Any:
         if out is not None and isinstance(out[0], Meta) and all(isinstance(a, Meta) for a in args):
-            return out[0]  # gradients that meet
+            return out[0]  # the sum of two gradients
         raise self.touched(ufunc.__name__)
 
     def __add__(self, other: Any) -> Meta:

@@ -2,10 +2,10 @@
 results.
 
 Most ops pass sizes on and do not compute with them: the shape of a product of 4096 x 11008 follows from the shape of a
-product of 2 x 3. For such ops the distinct sizes, smallest first, become 2, 3, 4, ..., and are put back in the result.
-So broadcasting, dtypes and memory layout are the op's own, for any sizes. A view runs on an array of the true shape
-with one element of memory. An op that computes with sizes has a `sizes` function in its entry, or runs on zeros of the
-true shape.
+product of 2 x 3. For such ops the distinct sizes, smallest first, become 2, 3, 4, ..., and are replaced by the true
+sizes in the result. So the op itself determines broadcasting, dtypes and memory layout, for any sizes. A view runs on
+an array of the true shape with one element of memory. An op that computes with sizes has a `sizes` function in its
+entry, or runs on zeros of the true shape.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ def ways(op: Op | None, args: tuple, metas: list) -> Iterable[tuple[Callable, Ca
     """
     if op is not None and metas:
         if op.family is view and (not op.options.get("copies") or args[0]._array.flags.c_contiguous):
-            yield lambda a: a.seen(), lying
+            yield lambda a: a.seen(), layout_of
         elif front := passed_on(op, args):
             yield renamed(metas, front)
-    yield lambda a: zeros(a.shape, a.dtype, a.strides), lying
+    yield lambda a: zeros(a.shape, a.dtype, a.strides), layout_of
 
 
-def lying(array: np.ndarray) -> tuple[tuple, tuple | None]:
+def layout_of(array: np.ndarray) -> tuple[tuple, tuple | None]:
     """Shape and strides of an array; the strides are None for C order."""
     return array.shape, None if array.flags.c_contiguous else array.strides
 

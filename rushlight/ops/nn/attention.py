@@ -42,8 +42,8 @@ attention_back = inner(lambda tensors, /, causal, scale: attention_back(tensors,
 
 
 def weights(q: Tensor, k: Tensor, mask: Tensor | None, causal: bool, scale: float) -> tuple[Tensor, Tensor | None]:
-    """softmax(q k^T scale + mask) (..., L, S), and a mask (..., L, 1) of the queries that may attend to some key, None
-    if all may.
+    """softmax(q k^T scale + mask) (..., L, S), and a mask (..., L, 1) of the queries that may attend to at least one
+    key, None without a mask.
 
     A query without an allowed key keeps its scores: its softmax must not be nan. The caller sets the output to 0.
     """

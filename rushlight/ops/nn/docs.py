@@ -13,12 +13,12 @@ TEXTS = {
         "The absolute difference, rounded off below `beta`.", data=("[1., 1.5, 3.]", "[1., 1., 1.]")
     ),
     "binary_cross_entropy": Text(
-        "Minus the logarithm of the probability `input` that `target` gives, which is 0 or 1; a logarithm below -100 "
-        "counts as -100.",
+        "Minus the logarithm of the probability of `target`, 0 or 1, where `input` is the probability of 1; logarithms "
+        "below -100 count as -100.",
         data=("[0.25, 0.5, 0.75]", "[0., 1., 1.]"),
     ),
     "convolution": Text(
-        "Each filter laid over each place of the input, as in torch's conv1d, conv2d and conv3d.",
+        "The sum of products of each filter with each window of the input, as in torch's conv1d, conv2d and conv3d.",
         formula="out[n, o, p] = sum over c, k of input[n, c, p stride - padding + k dilation] weight[o, c, k] + "
         "bias[o]",
     ),

@@ -8,18 +8,10 @@ from rushlight.kernels import fractional_pool
 from rushlight.kernels import pool as kernels
 from rushlight.ops.tensor.node_names import of_pool
 
-for name in (
-    "max_pool",
-    "adaptive_max_pool",
-    "scatter_spatial",
-    "gather_spatial",
-    "avg_pool",
-    "avg_pool_grad",
-    "adaptive_avg_pool",
-    "adaptive_avg_pool_grad",
-):
+KERNELS = """max_pool max_values adaptive_max_pool scatter_spatial gather_spatial avg_pool avg_pool_grad
+             adaptive_avg_pool adaptive_avg_pool_grad"""
+for name in KERNELS.split():
     ARRAYS[name] = getattr(kernels, name)
-ARRAYS["max_values"] = kernels.max_values
 ARRAYS["fractional_max_pool"] = fractional_pool.fractional_max_pool
 
 # x (N, C, *size); kernel, stride, padding, dilation, size are tuples of ints, indices flat over the spatial input

@@ -81,7 +81,7 @@ Cell = Callable[..., tuple[Tensor, ...]]
 
 
 def lstm_cell(x: Tensor, h: Tensor, c: Tensor, weight: Tensor, *more: Tensor) -> tuple[Tensor, Tensor]:
-    """x (n, 4 H) and the state before -> h, c; more: a bias, a projection."""
+    """x (n, 4 H) and the previous state -> h, c; more: a bias, a projection."""
     bias, projection = bias_and_projection(more)
     i, f, g, o = chunk(add(x, linear(h, weight, bias)), 4, 1)
     h, c, _ = lstm_gates(i, f, g, o, c)
@@ -89,7 +89,7 @@ def lstm_cell(x: Tensor, h: Tensor, c: Tensor, weight: Tensor, *more: Tensor) ->
 
 
 def gru_cell(x: Tensor, h: Tensor, weight: Tensor, bias: Tensor | None = None) -> tuple[Tensor]:
-    """x (n, 3 H) and the state before -> h."""
+    """x (n, 3 H) and the previous state -> h."""
     (x_r, x_z, x_n), (h_r, h_z, h_n) = chunk(x, 3, 1), chunk(linear(h, weight, bias), 3, 1)
     return gru_gates(add(x_r, h_r), add(x_z, h_z), x_n, h_n, h)[:1]
 
@@ -105,9 +105,7 @@ def rnn_relu_cell(x: Tensor, h: Tensor, weight: Tensor, bias: Tensor | None = No
 def unrolled(
     cell: Cell, states: int, tensors: Sequence[Tensor], sizes: tuple | None, reverse: bool
 ) -> tuple[Tensor, ...]:
-    """The outputs and last states of a cell that runs over the rows of x. tensors: x, the states (`count` of them), the
-    cell's weights.
-    """
+    """The outputs and last states of a cell that runs over the rows of x. tensors: x, the states, the weights."""
     x, state, weights = tensors[0], tensors[1 : 1 + states], tensors[1 + states :]
     rows, batch = reshape(x, (-1, x._array.shape[-1])), state[0]._array.shape[0]
     outs, now = [], list(state)
@@ -152,14 +150,12 @@ def twice(name: str, cell: Callable[..., Cell], states: int) -> None:
     reverse).
     """
 
-    def tensors(gs: Sequence, given: Sequence[Tensor], *settings: Any) -> list:
+    def tensors(gs: Sequence, given: Sequence[Tensor], *settings: Any, create_graph: bool = True) -> list:
         *own, sizes, reverse = settings
-        return derivative(cell(*own), states, gs, given, sizes, reverse, True)
+        return derivative(cell(*own), states, gs, given, sizes, reverse, create_graph)
 
     def arrays(gs: Sequence, given: Sequence, *settings: Any) -> list:
-        *own, sizes, reverse = settings
-        gs, given = [from_array(g) for g in gs], [from_array(a) for a in given]
-        found = derivative(cell(*own), states, gs, given, sizes, reverse, False)
+        found = tensors([*map(from_array, gs)], [*map(from_array, given)], *settings, create_graph=False)
         return [None if t is None else t._array for t in found]
 
     TENSORS[name], ARRAYS[name] = tensors, arrays

@@ -16,8 +16,8 @@ STATE = (None, None)  # a source that is neither from x nor from the product
 class Cell(NamedTuple):
     """`gates`, and the source of each of its parameters.
 
-    A source is (k, m): the sum of gate k of x and gate m of the product h w. None for k or m leaves that term out.
-    STATE: the state that skips the product.
+    A source is (k, m): the sum of gate k of x and gate m of the product h w, without the term whose index is None.
+    STATE: the previous state itself.
     """
 
     gates: Callable

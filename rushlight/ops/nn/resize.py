@@ -8,7 +8,7 @@ from rushlight.kernels import resize as kernels
 
 adopt(kernels)
 
-# `how`: the mode, the size of x along `dim`, and its settings, numbers all; `back`: the transpose
+# `how`: the mode, the size of x along `dim`, and settings, all numbers; `back`: the transpose
 # fmt: off
 blend = inner(lambda x, /, dim, how, back=False: blend(x, dim, how, back),
     x=lambda g, dim, how, back: blend(g, dim, how, not back), batched="shift")

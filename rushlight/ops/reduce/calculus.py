@@ -9,8 +9,8 @@ from rushlight.base import dtypes
 from rushlight.base.errors import index_error, runtime_error, type_error
 from rushlight.core.arguments import check_dtypes, wrap, wrap_dims
 from rushlight.core.tensor import Tensor
-from rushlight.core.views import into
 from rushlight.ops.composites import composite
+from rushlight.ops.linalg.arguments import given
 from rushlight.ops.math.arithmetic import over, times
 from rushlight.ops.math.elementwise import logical_xor
 from rushlight.ops.reduce.reduce import sum as total
@@ -68,7 +68,7 @@ def diff(
     for _ in range(min(n, made._array.shape[dim])):
         first, second = ends(made, dim)
         made = logical_xor(second, first) if made.dtype is dtypes.bool_ else second - first
-    return made if out is None else into(out, made)
+    return given(out, made)
 
 
 # -- areas -----------------------------------------------------------------------------------------
@@ -78,8 +78,8 @@ def diff(
 def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Any = None, dim: int = -1) -> Tensor:
     """sum over i of (x_(i+1) - x_i) (y_i + y_(i+1)) / 2 along `dim`: the area under y by the trapezoid rule.
 
-    `x`: the sample points, of one dimension or of y's shape; without `x` the distance of samples is `dx` (default 1).
-    RuntimeError for bool tensors and for another number of points.
+    `x`: the sample points, in one dimension or in y's shape; without `x` the distance between samples is `dx` (default
+    1). RuntimeError for bool tensors and for another number of points.
 
     >>> rushlight.trapezoid(rushlight.tensor([1., 2., 3.]))
     tensor(4.)
@@ -114,7 +114,7 @@ def trapz(y: Tensor, x: Tensor | None = None, *, dx: Any = 1, dim: int = -1) -> 
 
 
 def areas(name: str, y: Tensor, x: Tensor | None, dx: Any, dim: int) -> Tensor:
-    """The sum of (x_(i+1) - x_i) (y_i + y_(i+1)) / 2, or the sums up to each i; added up in torch's order."""
+    """The sum of (x_(i+1) - x_i) (y_i + y_(i+1)) / 2, or the running sums, in torch's order of additions."""
     for letter, t in (("y", y), ("x", x)):
         if t is not None and t.dtype is dtypes.bool_:
             raise runtime_error(f"{name}: received a bool input for `{letter}`, but bool is not supported")
@@ -144,11 +144,11 @@ def areas(name: str, y: Tensor, x: Tensor | None, dx: Any, dim: int) -> Tensor:
 
 @composite(tensor=False)
 def gradient(input: Tensor, *, spacing: Any = 1, dim: Any = None, edge_order: int = 1) -> tuple[Tensor, ...]:
-    """dx/dt_d for each dimension d in `dim` (all): central differences inside, one-sided ones at the ends.
+    """dx/dt_d for each dimension d in `dim` (all): central differences inside, one-sided differences at the ends.
 
-    `spacing`: the distance of samples, one number or one for each dimension; or the coordinates, a tensor for each
-    dimension. `edge_order` 1 or 2: the order of the error at the ends. RuntimeError if the spacing does not fit, and
-    for dimensions of no more than `edge_order` elements.
+    `spacing`: the distance between samples, one number or a number for each dimension; or the coordinates, a tensor for
+    each dimension. `edge_order` 1 or 2: the order of the error at the ends. RuntimeError if the spacing does not fit,
+    and for dimensions of no more than `edge_order` elements.
 
     >>> rushlight.gradient(rushlight.tensor([1., 4., 9., 16.]))
     (tensor([3., 4., 6., 7.]),)
@@ -199,7 +199,7 @@ def slope(x: Tensor, dim: int, h: Any, order: int) -> Tensor:
     """The gradient along one dimension; h is a number, or the coordinates."""
     n = x._array.shape[dim]
     regular = not isinstance(h, Tensor) or not h._array.ndim
-    if not regular:  # distances of neighbours: (n - 1, 1, ...)
+    if not regular:  # distances between neighbours: (n - 1, 1, ...)
         first, second = ends(h, 0)
         h = reshape(second - first, (-1,) + (1,) * (x._array.ndim - dim - 1))
 

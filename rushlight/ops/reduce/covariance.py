@@ -44,10 +44,7 @@ def covariance(x: Tensor, correction: int, fweights: Tensor | None, aweights: Te
     n: Any = float(x._array.shape[1]) if w is None else total(w)
     if w is not None and (numbers(n) == 0).any():
         raise runtime_error("cov(): weights sum to zero, can't be normalized")
-    if x._array.size == 0 or w is None:
-        means = e.div(total(x, (1,)), n)
-    else:
-        means = e.div(total(e.mul(x, w), (1,)), n)
+    means = e.div(total(x if x._array.size == 0 or w is None else e.mul(x, w), (1,)), n)
     if w is None or aweights is None or correction == 0:
         left = n - correction
     else:
@@ -115,6 +112,4 @@ def correlation(input: Tensor) -> Tensor:
         return e.div(c, c)
     sizes = e.sqrt(real(diagonal(c)) if c.is_complex() else diagonal(c))
     made = e.div(e.div(c, unsqueeze(sizes, 1)), unsqueeze(sizes, 0))
-    if not made.is_complex():
-        return clamp(made, -1, 1)
-    return made
+    return made if made.is_complex() else clamp(made, -1, 1)

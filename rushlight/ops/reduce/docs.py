@@ -8,6 +8,7 @@ SORTED = "`input`'s for the values, int64 for the indices"
 COUNTED = "`input`'s; bool and integers give int64"
 EMPTY = "RuntimeError if there are no elements"
 NONE_LEFT = "IndexError if there are no elements"
+EXTREMES = {"max": "largest", "min": "smallest"}
 
 TEXTS = {
     "sum": Text("The sum of the elements.", "out = sum over `dim` of input", dtype=COUNTED),
@@ -17,21 +18,19 @@ TEXTS = {
         errors="RuntimeError for integers and bool",
     ),
     "prod": Text(
-        "The product of the elements; the gradient is right where some are 0 too.",
+        "The product of the elements; the gradient is also exact if elements are 0.",
         "out = product over `dim` of input",
         example=MATRIX + "NAME(x, 1)",
         dtype=COUNTED,
     ),
-    "amax": Text(
-        "The largest element; nan if one is nan. Ties share the gradient.",
-        "out = largest over `dim` of input",
-        errors=EMPTY,
-    ),
-    "amin": Text(
-        "The smallest element; nan if one is nan. Ties share the gradient.",
-        "out = smallest over `dim` of input",
-        errors=EMPTY,
-    ),
+    **{
+        f"a{name}": Text(
+            f"The {kind} element; nan if one is nan. Ties share the gradient.",
+            f"out = {kind} over `dim` of input",
+            errors=EMPTY,
+        )
+        for name, kind in EXTREMES.items()
+    },
     "logsumexp": Text(
         "The logarithm of the sum of the exponentials; nothing overflows.", "out = log(sum over `dim` of exp(input))"
     ),
@@ -45,29 +44,25 @@ TEXTS = {
         "out = whether any of input over `dim`",
         dtype="bool",
     ),
-    "argmax": Text(
-        "The index of the largest element, the first of equal ones; without `dim` among all elements.",
-        example=MATRIX + "NAME(x, 1)",
-        dtype="int64",
-        shape="the input's without `dim`",
-        errors=NONE_LEFT,
-    ),
-    "argmin": Text(
-        "The index of the smallest element, the first of equal ones; without `dim` among all elements.",
-        example=MATRIX + "NAME(x, 1)",
-        dtype="int64",
-        shape="the input's without `dim`",
-        errors=NONE_LEFT,
-    ),
+    **{
+        f"arg{name}": Text(
+            f"The index of the {kind} element, the first of equal elements; without `dim` among all elements.",
+            example=MATRIX + "NAME(x, 1)",
+            dtype="int64",
+            shape="the input's without `dim`",
+            errors=NONE_LEFT,
+        )
+        for name, kind in EXTREMES.items()
+    },
     "sort": Text(
-        "The elements in order along `dim`, and where each of them was.",
+        "The elements in order along `dim`, and their indices in the input.",
         dtype=SORTED,
         shape="the input's",
         formula="values, indices = sort(input, dim, descending), values[i] = input[indices[i]]",
         example="NAME(rushlight.tensor([3., 1., 2.]))",
     ),
     "topk": Text(
-        "The k largest (or smallest) elements along `dim`, and where they were.",
+        "The k largest (or smallest) elements along `dim`, and their indices.",
         dtype=SORTED,
         shape="the input's, with k along `dim`",
         example="NAME(rushlight.tensor([3., 1., 2.]), 2)",
@@ -75,14 +70,14 @@ TEXTS = {
         errors="RuntimeError if there are fewer than k",
     ),
     "cumsum": Text(
-        "Sums of the elements up to each, along `dim`.",
+        "The running sums of the elements along `dim`.",
         formula="out_i = input_0 + ... + input_i",
         example="NAME(rushlight.tensor([1., 2., 3.]), 0)",
         dtype=COUNTED,
         shape="the input's",
     ),
     "cumprod": Text(
-        "Products of the elements up to each, along `dim`.",
+        "The running products of the elements along `dim`.",
         formula="out_i = input_0 * ... * input_i",
         example="NAME(rushlight.tensor([2., 3., 4.]), 0)",
         dtype=COUNTED,
@@ -93,6 +88,6 @@ TEXTS = {
         "Exponentials along `dim`, divided by their sum.", formula="out_i = exp(input_i) / sum_j exp(input_j)"
     ),
     "log_softmax": Text("The logarithm of softmax.", formula="out_i = input_i - log(sum_j exp(input_j))"),
-    "max_dim": Text("The largest elements along `dim`, and where they are."),
-    "min_dim": Text("The smallest elements along `dim`, and where they are."),
+    "max_dim": Text("The largest elements along `dim`, and their indices."),
+    "min_dim": Text("The smallest elements along `dim`, and their indices."),
 }

@@ -117,7 +117,7 @@ class Scan(Protocol):
 
 
 def documented(call: Any, name: str, example: Sequence[str], place: str = "") -> Any:
-    """The function under its name. `example`: text of the docstring, numbers of which the second is masked, result."""
+    """The function with its name. `example`: text of the docstring, numbers of which the second is masked, result."""
     text, numbers, shown = example
     call.__name__ = call.__qualname__ = name
     call.__doc__ = f"""{text}
@@ -165,7 +165,7 @@ def scan(name: str, compute: Callable, identity: Callable, *example: str) -> Sca
 
 
 # fmt: off
-# name, function, what stands in place of masked elements; docstring, elements of the example, its result
+# name, function, value of masked elements; docstring, elements and result of the example
 sum = reduction(
     "sum", r.sum, lambda x, name: 0,
     "The sum; integers add up in int64; an empty sum is 0.", "1., 2., 4.", "5.")
@@ -208,7 +208,7 @@ cumprod = scan(
 # fmt: on
 
 
-# -- functions of their own ------------------------------------------------------------------------
+# -- other functions -------------------------------------------------------------------------------
 
 
 def mean(

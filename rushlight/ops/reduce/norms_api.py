@@ -85,7 +85,8 @@ def matrix_norm(
     out: Tensor | None = None,
 ) -> Tensor:
     """The norm of matrices in the dimensions `dim`: 'fro' sqrt(sum |A_ij|^2), 'nuc' the sum of singular values, 2 the
-    largest, -2 the smallest, 1 the largest sum of a column's |A_ij|, inf of a row's; -1 and -inf the smallest.
+    largest singular value, -2 the smallest; 1 the largest column sum of |A_ij|, -1 the smallest; inf and -inf the same
+    for row sums.
 
     RuntimeError for any other `ord`.
 
@@ -166,10 +167,10 @@ def linalg_norm(
 
 @composite("linalg_cond", tensor=False)
 def cond(A: Tensor, p: Any = None, *, out: Tensor | None = None) -> Tensor:
-    """|A| |A^-1|, in the norm `p` of `linalg.matrix_norm`; for 2 (None) the ratio of largest and smallest singular
-    value.
+    """|A| |A^-1|, in the norm `p` of `linalg.matrix_norm`; for 2 (None) the largest singular value divided by the
+    smallest.
 
-    inf for singular matrices. p = 2 and -2 accept any matrix, other p square ones.
+    inf for singular matrices. p = 2 and -2 accept any matrix, other p only square matrices.
 
     >>> rushlight.linalg.cond(rushlight.tensor([[2., 0.], [0., 1.]]))
     tensor(2.)
@@ -217,8 +218,8 @@ def matrix_rank(
     hermitian: bool = False,
     out: Tensor | None = None,
 ) -> Tensor:
-    """rank = count of singular values > max(atol, rtol * the largest), int64; if `hermitian`, count of the eigenvalues'
-    magnitudes.
+    """rank = number of singular values > max(atol, rtol * the largest), int64; with `hermitian`, the number of such
+    absolute eigenvalues.
 
     rtol is max(m, n) times the dtype's eps by default, and 0 if only `atol` is given; `tol` is another name of atol.
 
@@ -268,12 +269,8 @@ def cdist(
     tensor([[5., 1.]])
     """
     check_points(x1, x2, p)
-    if compute_mode not in (
-        None,
-        "use_mm_for_euclid_dist_if_necessary",
-        "use_mm_for_euclid_dist",
-        "donot_use_mm_for_euclid_dist",
-    ):
+    euclid = "use_mm_for_euclid_dist"
+    if compute_mode not in (None, euclid, f"{euclid}_if_necessary", f"donot_{euclid}"):
         raise value_error(f"{compute_mode} is not a valid value for compute_mode")
     if p == 2:
         return lengths.euclidean(x1, x2)
@@ -300,7 +297,7 @@ def check_points(x1: Tensor, x2: Tensor, p: float) -> None:
 
 @composite()
 def renorm(input: Tensor, p: float, dim: int, maxnorm: float, *, out: Tensor | None = None) -> Tensor:
-    """input, with slices along `dim` scaled down to the p-norm `maxnorm` if they are longer.
+    """input, with slices along `dim` scaled down to the p-norm `maxnorm` if their norm is larger.
 
     >>> rushlight.renorm(rushlight.tensor([[3., 4.], [0., 1.]]), 2, 0, 1.0)
     tensor([[0.6000, 0.8000],

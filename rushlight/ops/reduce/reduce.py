@@ -132,7 +132,7 @@ log_softmax = inner_floating(lambda x, /, dim: log_softmax(x, dim),
 
 
 def sizes_of_topk(x, k, dim, *how):
-    """the sizes of values and indices: k along `dim`"""
+    """The sizes of values and indices: k along `dim`."""
     if not x.shape or not -len(x.shape) <= dim < len(x.shape) or not 0 <= k <= x.shape[dim]:
         return None
     dim %= len(x.shape)
@@ -207,7 +207,7 @@ def spread(x, axes, correction):
 
 @shared
 def product_of_others(x, out, dims):
-    """For each element the product of all others in its slice, even if some are 0."""
+    """For each element the product of all others in its slice, also if elements are 0."""
     if not x.shape:  # a scalar: the empty product
         return zeros(x.shape, x) + 1
     if not somewhere(x == 0):

@@ -11,7 +11,7 @@ import numpy as np
 
 from rushlight.base import dtypes
 from rushlight.base.dtypes import HALVES
-from rushlight.base.errors import not_implemented_error, runtime_error, type_error, warn
+from rushlight.base.errors import not_implemented_error, runtime_error, warn
 from rushlight.base.lazy import complete
 from rushlight.core.arguments import reduced_dims, sizes
 from rushlight.core.mode import mode
@@ -19,6 +19,7 @@ from rushlight.core.tensor import Tensor, method, noticed
 from rushlight.core.views import into, unregistered
 from rushlight.core.worlds import TENSORS, broadcast_axes
 from rushlight.ops.composites import composite
+from rushlight.ops.linalg.arguments import check_tensor
 from rushlight.ops.math import elementwise as e
 from rushlight.ops.math.arithmetic import writing
 from rushlight.ops.reduce import reduce as r
@@ -134,40 +135,27 @@ def std(
     return made if out is None else into(out, made)
 
 
-@composite(tensor=False)
-def var_mean(
-    input: Tensor,
-    dim: Any = None,
-    unbiased: bool | None = None,
-    keepdim: bool = False,
-    *,
-    correction: float | None = None,
-) -> tuple[Tensor, Tensor]:
-    """(var, mean) over the same dimensions.
+def with_mean(function: Callable) -> None:
+    """Define var_mean or std_mean."""
 
-    >>> rushlight.var_mean(rushlight.tensor([1., 2., 3.]))  # over n - 1
+    def call(
+        input: Tensor, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *,
+        correction: float | None = None,
+    ) -> tuple[Tensor, Tensor]:  # fmt: skip
+        dims, _ = dims_and_correction(input, dim, unbiased, correction)
+        return function(input, dim, unbiased, keepdim, correction=correction), r.mean(input, dims, keepdim)
+
+    call.__name__ = call.__qualname__ = name = function.__name__ + "_mean"
+    call.__doc__ = f"""({function.__name__}, mean) over the same dimensions.
+
+    >>> rushlight.{name}(rushlight.tensor([1., 2., 3.]))
     (tensor(1.), tensor(2.))
     """
-    dims, _ = dims_and_correction(input, dim, unbiased, correction)
-    return var(input, dim, unbiased, keepdim, correction=correction), r.mean(input, dims, keepdim)
+    composite(name, tensor=False)(call)
 
 
-@composite(tensor=False)
-def std_mean(
-    input: Tensor,
-    dim: Any = None,
-    unbiased: bool | None = None,
-    keepdim: bool = False,
-    *,
-    correction: float | None = None,
-) -> tuple[Tensor, Tensor]:
-    """(std, mean) over the same dimensions.
-
-    >>> rushlight.std_mean(rushlight.tensor([1., 2., 3.]))
-    (tensor(1.), tensor(2.))
-    """
-    dims, _ = dims_and_correction(input, dim, unbiased, correction)
-    return std(input, dim, unbiased, keepdim, correction=correction), r.mean(input, dims, keepdim)
+with_mean(var)
+with_mean(std)
 
 
 def beyond_single(squares: Any) -> bool:
@@ -181,13 +169,13 @@ def beyond_single(squares: Any) -> bool:
 
 # squares above this number are normal numbers, with full precision
 MIN_EXACT_SQUARE = 2.0**-80
-LISTED_ELEMENTS = 16  # number of elements up to which Python compares faster than two reductions
+LISTED_ELEMENTS = 16  # up to this number of elements, Python compares faster than two reductions
 
 
 def in_single(
     function: Any, input: Tensor, dim: Any, unbiased: Any, keepdim: bool, correction: Any, out: Any
 ) -> Tensor:
-    """var or std of a tensor of 16-bit floats, whose squares may be too large for them."""
+    """var or std of a tensor of 16-bit floats, computed in float32, since the squares may overflow."""
     made = to(function(to(input, dtypes.float32), dim, unbiased, keepdim, correction=correction), input.dtype)
     return made if out is None else into(out, made)
 
@@ -254,7 +242,7 @@ def norm(
 
 
 def check_identity(x: Tensor, p: float, axes: Any) -> None:
-    """RuntimeError for the norm of an empty tensor, if the empty norm is not 0."""
+    """RuntimeError for the norm of no elements if p is negative or inf."""
     if (p >= 0 and p != math.inf) or x._array.size:
         return
     name = f"{p:g}"
@@ -344,6 +332,11 @@ def count_nonzero(input: Tensor, dim: Any = None) -> Tensor:
     return r.sum(input if input._array.dtype.kind == "b" else input != 0, dim)
 
 
+def check_pair(input: Any, other: Any, name: str) -> None:
+    check_tensor(input, name, "input")
+    check_tensor(other, name, "other", 2)
+
+
 @composite()
 def equal(input: Tensor, other: Tensor) -> bool:
     """True if both have one shape and input_i = other_i everywhere.
@@ -352,14 +345,9 @@ def equal(input: Tensor, other: Tensor) -> bool:
     >>> rushlight.equal(x, x.clone()), rushlight.equal(x, x[:1])
     (True, False)
     """
-    for i, t in enumerate((input, other)):
-        if not isinstance(t, Tensor):
-            raise type_error(
-                f"equal(): argument '{('input', 'other')[i]}' (position {i + 1}) must be Tensor, not "
-                f"{type(t).__name__}",
-                "make it a tensor: torch.tensor(...)",
-            )
-        noticed(t)
+    check_pair(input, other, "equal")
+    noticed(input)
+    noticed(other)
     return input._array.shape == other._array.shape and bool((input._array == other._array).all())
 
 
@@ -370,13 +358,7 @@ def isclose(input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8
     >>> rushlight.isclose(rushlight.tensor([1., 1.]), rushlight.tensor([1 + 1e-7, 1.1]))
     tensor([ True, False])
     """
-    for i, t in enumerate((input, other)):
-        if not isinstance(t, Tensor):
-            raise type_error(
-                f"isclose(): argument '{('input', 'other')[i]}' (position {i + 1}) must be Tensor, not "
-                f"{type(t).__name__}",
-                "make it a tensor: torch.tensor(...)",
-            )
+    check_pair(input, other, "isclose")
     if input.dtype is not other.dtype:
         raise runtime_error(
             f"{input.dtype.scalar_type} did not match {other.dtype.scalar_type}",

@@ -38,7 +38,7 @@ def decayed(g, out, dim):
     if n < 2:
         return g
     one, following = narrow(out, dim, 0, n - 1), narrow(out, dim, 1, n - 1)
-    # equal: infinite, too
+    # equal numbers may be infinite
     a = padded(exp(where(one == following, 0, one - firm(following))), dim, 1)
     while step < n:
         g = g + a * ahead(g, dim, step)
@@ -55,7 +55,7 @@ def ahead(x, dim, step):
 
 @shared
 def padded(x, dim, n):
-    """x and n zeros after it."""
+    """x followed by n zeros."""
     return cat((x, zeros(x.shape[:dim] + (n,) + x.shape[dim + 1 :], x)), dim)
 
 

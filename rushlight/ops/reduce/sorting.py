@@ -11,10 +11,10 @@ from rushlight.base.errors import index_error, not_implemented_error, runtime_er
 from rushlight.core.arguments import check_dtypes, checked_number, wrap
 from rushlight.core.build import build, general, inner
 from rushlight.core.tensor import Tensor, from_array, numbers
-from rushlight.core.views import into
 from rushlight.core.worlds import adopt
 from rushlight.kernels import sorting as kernels
 from rushlight.ops.composites import composite
+from rushlight.ops.linalg.arguments import given
 from rushlight.ops.reduce import reduce as r
 
 if TYPE_CHECKING:  # names in rules, provided by the rule's world (core/worlds.py)
@@ -25,11 +25,11 @@ adopt(kernels)
 # fmt: off
 kthvalue = general(lambda x, /, k, dim=-1, keepdim=False: kthvalue(x, k, dim, keepdim),
     x=lambda gs, x_shape, indices, dim, keepdim: put_along(gs[0], indices, x_shape, dim, keepdim),
-    doc="The k-th smallest element along `dim`, k from 1 on, and where it stands.",
+    doc="The k-th smallest element along `dim`, counted from 1, and its index.",
     outputs="values indices", separate=True, batched="shift", takes="uif0")
 mode = general(lambda x, /, dim=-1, keepdim=False: mode(x, dim, keepdim),
     x=lambda gs, x_shape, indices, dim, keepdim: put_along(gs[0], indices, x_shape, dim, keepdim),
-    doc="The most frequent element along `dim`, the smallest of several, and the last place it has.",
+    doc="The most frequent element along `dim`, of several the smallest, and the index of its last occurrence.",
     outputs="values indices", batched="shift", takes="buif0")
 median_dim = inner(lambda x, /, dim, keepdim=False: median_dim(x, dim, keepdim),
     x=lambda gs, x_shape, indices, dim, keepdim: put_along(gs[0], indices, x_shape, dim, keepdim),
@@ -84,8 +84,7 @@ def nanmedian(input: Tensor, dim: Any = None, keepdim: bool = False, *, out: Any
 
 
 def middle(whole: Any, along: Any, input: Tensor, dim: Any, keepdim: bool, out: Any) -> Any:
-    made = whole(input) if dim is None else along(input, dim, keepdim)
-    return made if out is None else into(out, made)
+    return given(out, whole(input) if dim is None else along(input, dim, keepdim))
 
 
 @composite()
@@ -95,8 +94,7 @@ def msort(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     >>> rushlight.msort(rushlight.tensor([3, 1, 2]))
     tensor([1, 2, 3])
     """
-    made = r.sort(input, 0, stable=True)[0]
-    return made if out is None else into(out, made)
+    return given(out, r.sort(input, 0, stable=True)[0])
 
 
 # -- searches --------------------------------------------------------------------------------------
@@ -116,9 +114,9 @@ def searchsorted(
     """i with sorted[i - 1] < input <= sorted[i]: the position at which to insert each value in the sorted last
     dimension.
 
-    `right`, or side='right': sorted[i - 1] <= input < sorted[i]. The sequence has one dimension, or the leading ones of
-    the values. `sorter`: the indices that put the sequence in order. int64, or int32 with `out_int32`. RuntimeError for
-    shapes and options that do not fit.
+    `right`, or side='right': sorted[i - 1] <= input < sorted[i]. The sequence has one dimension, or the leading
+    dimensions of the values. `sorter`: the indices that sort the sequence. The result is int64, or int32 with
+    `out_int32`. RuntimeError for shapes and options that do not fit.
 
     >>> rushlight.searchsorted(rushlight.tensor([1, 3, 5]), rushlight.tensor([3, 4]))
     tensor([1, 2])
@@ -147,8 +145,7 @@ def places_of(
             "depending on whether out_int32 flag is True, but we got output tensor's dtype "
             f"{out.dtype.scalar_type} and out_int32 flag is {out_int32}"
         )
-    made = places(sorted_sequence, values, sorter, right or side == "right", out_int32)
-    return made if out is None else into(out, made)
+    return given(out, places(sorted_sequence, values, sorter, right or side == "right", out_int32))
 
 
 def as_values(input: Any) -> Tensor:
@@ -232,8 +229,7 @@ def isin(
     for t in (elements, test_elements):
         if isinstance(t, Tensor) and (t.is_complex() or t.dtype is dtypes.bool_):
             raise runtime_error(f"Unsupported input type encountered for isin(): {t.dtype.scalar_type}")
-    made = among(elements, test_elements, invert)
-    return made if out is None else into(out, made)
+    return given(out, among(elements, test_elements, invert))
 
 
 # -- sets ------------------------------------------------------------------------------------------
@@ -255,7 +251,7 @@ def unique(
     >>> rushlight.unique(rushlight.tensor([3, 1, 3]), return_counts=True)
     (tensor([1, 3]), tensor([1, 2]))
     """
-    return asked_for(distinct, input, return_inverse, return_counts, dim)
+    return with_counts(distinct, input, return_inverse, return_counts, dim)
 
 
 @composite()
@@ -267,10 +263,10 @@ def unique_consecutive(
     >>> rushlight.unique_consecutive(rushlight.tensor([1, 1, 2, 1]))
     tensor([1, 2, 1])
     """
-    return asked_for(changes, input, return_inverse, return_counts, dim)
+    return with_counts(changes, input, return_inverse, return_counts, dim)
 
 
-def asked_for(find: Any, input: Tensor, inverse: bool, counts: bool, dim: int | None) -> Any:
+def with_counts(find: Any, input: Tensor, inverse: bool, counts: bool, dim: int | None) -> Any:
     if input.is_meta:
         raise input._array.touched("unique")  # type: ignore[attr-defined]
     if input.is_complex():

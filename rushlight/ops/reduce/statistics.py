@@ -14,13 +14,13 @@ from rushlight.base.return_types import return_type
 from rushlight.core.arguments import all_true, integer, reduced_dims, wrap
 from rushlight.core.build import build, inner
 from rushlight.core.tensor import Tensor, created, from_array, noticed
-from rushlight.core.views import into
 from rushlight.core.worlds import adopt
 from rushlight.creation.ranges import linspace
 from rushlight.kernels import histograms as kernels
 from rushlight.kernels.float16 import is_half, single
 from rushlight.ops.composites import composite
 from rushlight.ops.index.along_dim import gather
+from rushlight.ops.linalg.arguments import given
 from rushlight.ops.math import elementwise as e
 from rushlight.ops.reduce import reduce as r
 from rushlight.ops.shape.views import clone, expand, permute, reshape, to
@@ -71,8 +71,7 @@ def aminmax(input: Tensor, *, dim: int | None = None, keepdim: bool = False, out
                 f"Expected out tensor to have dtype {NAMES.get(input.dtype, input.dtype)}, but got "
                 f"{NAMES.get(t.dtype, t.dtype)} instead"
             )
-    made = Extremes(called(f(input, dim, keepdim), "AminmaxBackward0") for f in (r.amin, r.amax))
-    return made if out is None else into(out, made)
+    return given(out, Extremes(called(f(input, dim, keepdim), "AminmaxBackward0") for f in (r.amin, r.amax)))
 
 
 # names of dtypes in torch's messages: C types
@@ -105,8 +104,9 @@ def nanmean(
     half = input.dtype.itemsize == 2  # float16 can neither count to 70,000 nor hold such sums
     known = r.sum(to(e.eq(input, input), dtypes.float32 if half else input.dtype), dim, keepdim)
     made = e.div(r.nansum(input, dim, keepdim, dtype=dtypes.float32 if half and dtype is None else dtype), known)
-    made = to(made, input.dtype if dtype is None else dtypes.as_dtype(dtype)) if half or dtype is not None else made
-    return made if out is None else into(out, made)
+    return given(
+        out, to(made, input.dtype if dtype is None else dtypes.as_dtype(dtype)) if half or dtype is not None else made
+    )
 
 
 @composite()
@@ -119,7 +119,7 @@ def hash_tensor(
     tensor(3, dtype=torch.uint64)
     """
     if mode != 0:
-        raise runtime_error(f"Unknown hash_tensor mode: {mode}", "the only dimension is 0")
+        raise runtime_error(f"Unknown hash_tensor mode: {mode}", "the only mode is 0")
     if input.is_complex():
         raise not_implemented_error(f"\"hash_tensor\" not implemented for '{input.dtype.scalar_type}'")
     if not input._array.size and not isinstance(dim, int) and not tuple(dim):
@@ -131,8 +131,7 @@ def hash_tensor(
     for d in dims or ():
         if input._array.shape[d : d + 1] == (0,):
             raise index_error(f"hash_tensor: Expected reduction dim {d} to have non-zero size.")
-    made = hashed(input, dims, keepdim)
-    return made if out is None else into(out, made)
+    return given(out, hashed(input, dims, keepdim))
 
 
 # -- quantiles -------------------------------------------------------------------------------------
@@ -148,18 +147,17 @@ def quantile(
     interpolation: str = "linear",
     out: Tensor | None = None,
 ) -> Tensor:
-    """The q-quantile of all elements or along `dim`: the fraction q of the elements lies below it. `interpolation`
+    """The q-quantile of all elements or along `dim`: the fraction q of the elements is below it. `interpolation`
     chooses the value between two elements.
 
-    `q`: a number in [0, 1], or several in a tensor of one dimension, which the result then begins with.
+    `q`: a number in [0, 1], or a 1-d tensor of such numbers, whose dimension is then the first dimension of the result.
     `interpolation`: 'linear', 'lower', 'higher', 'midpoint' or 'nearest'. nan if an element is nan. RuntimeError for an
     empty tensor, another dtype than float32 and float64, and q out of range.
 
     >>> rushlight.quantile(rushlight.tensor([0., 1., 2., 3.]), 0.5)
     tensor(1.5000)
     """
-    made = quantiles("quantile", input, q, dim, keepdim, interpolation)
-    return made if out is None else into(out, made)
+    return given(out, quantiles("quantile", input, q, dim, keepdim, interpolation))
 
 
 @composite()
@@ -177,8 +175,7 @@ def nanquantile(
     >>> rushlight.nanquantile(rushlight.tensor([0., rushlight.nan, 2.]), 0.5)
     tensor(1.)
     """
-    made = quantiles("nanquantile", input, q, dim, keepdim, interpolation)
-    return made if out is None else into(out, made)
+    return given(out, quantiles("nanquantile", input, q, dim, keepdim, interpolation))
 
 
 def quantiles(name: str, input: Tensor, q: Any, dim: int | None, keepdim: bool, interpolation: str) -> Tensor:
@@ -289,8 +286,8 @@ def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0, *, out
         )
     if low == high:
         low, high = low - 1, high + 1
-    made = from_array(kernels.counts_in_range(x, bins, low, high).astype(input._array.dtype, copy=False))
-    return made if out is None else into(out, made)
+    counts = kernels.counts_in_range(x, bins, low, high).astype(input._array.dtype, copy=False)
+    return given(out, from_array(counts))
 
 
 @composite(looks=True)
@@ -305,8 +302,8 @@ def histogram(
 ) -> Any:
     """(hist, bin_edges): the count or total weight of the elements in [edge_i, edge_(i+1)); the last bin is closed.
 
-    `bins`: the number of equal parts of `range` (default: the range of all elements), or a tensor of edges. `density`:
-    divided by the total and the width of each bin. Elements outside the edges are left out. RuntimeError for other
+    `bins`: the number of equal parts of `range` (default: the range of all elements), or a tensor of edges. `density`
+    divides by the total and the width of each bin. Elements outside the edges are ignored. RuntimeError for other
     dtypes and shapes.
 
     >>> rushlight.histogram(rushlight.tensor([1., 2., 2., 4.]), 3, range=(1., 4.)).hist
@@ -314,15 +311,9 @@ def histogram(
     """
     points = reshape(floats("histogramdd", input), (-1, 1))
     flat = None if weight is None or weight._array.shape != input._array.shape else reshape(weight, (-1,))
-    hist, edges = boxes(
-        points,
-        [clone(bins) if isinstance(bins, Tensor) else integer(bins, "bins")],
-        range,
-        weight if flat is None else flat,
-        density,
-    )
-    made = Histogram((hist, edges[0]))
-    return made if out is None else into(out, made)
+    bins = clone(bins) if isinstance(bins, Tensor) else integer(bins, "bins")
+    hist, edges = boxes(points, [bins], range, weight if flat is None else flat, density)
+    return given(out, Histogram((hist, edges[0])))
 
 
 @composite(tensor=False, looks=True)
@@ -332,8 +323,7 @@ def histogramdd(
     """(hist, bin_edges) of points with d coordinates, input (..., d): the count or total weight of the points in each
     box.
 
-    `bins`: for each coordinate the number of equal parts, or a tensor of edges. `range`: 2 d numbers. As in
-    `histogram`.
+    `bins`: for each coordinate the number of equal parts, or a tensor of edges. `range`: 2 d numbers. See `histogram`.
 
     >>> rushlight.histogramdd(rushlight.tensor([[0., 1.], [1., 0.]]), [2, 2]).hist
     tensor([[0., 1.],
@@ -392,8 +382,8 @@ def boxes(points: Tensor, bins: list, range: Any, weight: Tensor | None, density
         hist = hist / hist.sum()
         for i, one in enumerate(edges):
             hist /= np.diff(one).reshape([-1 if d == i else 1 for d in np.arange(len(edges))])
-    given = [t for t in (points, weight, *bins) if isinstance(t, Tensor)]
-    return from_these([from_array(hist), *given]), tuple(from_these([from_array(one), *given]) for one in edges)
+    sources = [t for t in (points, weight, *bins) if isinstance(t, Tensor)]
+    return from_these([from_array(hist), *sources]), tuple(from_these([from_array(one), *sources]) for one in edges)
 
 
 def edges_of(points: Tensor, bins: list, range: Any) -> list[np.ndarray]:
@@ -409,10 +399,10 @@ def edges_of(points: Tensor, bins: list, range: Any) -> list[np.ndarray]:
             f"torch.histogramdd: for a {d}-dimensional histogram range should have {2 * d} elements, but got "
             f"{len(range)}"
         )
-    given = range if range is not None else np.stack((x.min(0), x.max(0)), 1).ravel() if len(x) else [0, 1] * d
+    ends = range if range is not None else np.stack((x.min(0), x.max(0)), 1).ravel() if len(x) else [0, 1] * d
     return [
         spread(i, n, float(low), float(high), x.dtype)
-        for i, (n, low, high) in enumerate(zip(bins, given[::2], given[1::2]))
+        for i, (n, low, high) in enumerate(zip(bins, ends[::2], ends[1::2]))
     ]
 
 

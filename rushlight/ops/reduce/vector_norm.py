@@ -29,7 +29,7 @@ euclidean = inner(lambda x, y, /: euclidean(x, y), x=lambda g, x, y, out: drawn(
 apart = inner(lambda x, pairs, /: apart(x, pairs),
     x=lambda g, x, pairs, out: drawn(both_ways(g * per_length(out), pairs, x.shape[0]), x, x), node="PdistBackward0")
 
-# the largest |x_i - y_i| of two rows; all that tie for it get the whole derivative, as in torch
+# the largest |x_i - y_i| of two rows; each of several largest differences gets the whole gradient, as in torch
 farthest = inner(lambda x, /: farthest(x), x=lambda g, x, out: apart_most(g, x, out),
     node="CdistBackward0", batched="matrix")
 # fmt: on
@@ -37,13 +37,13 @@ farthest = inner(lambda x, /: farthest(x), x=lambda g, x, out: apart_most(g, x, 
 
 @shared
 def no_gradient(g):
-    """None: the result does not depend on the input smoothly, and the input gets no gradient."""
+    """None: the input gets no gradient, since the result is piecewise constant."""
     return None
 
 
 @shared
 def apart_most(g, x, out):
-    """The derivative of max |x| along the last dimension; ties do not share it: each gets all of it."""
+    """The derivative of max |x| along the last dimension; each of several largest elements gets the whole gradient."""
     g, out = reshape(g, tuple(g.shape) + (1,)), reshape(out, tuple(out.shape) + (1,))
     return where(abs(x) == out, g * sgn(x), 0)
 
@@ -102,5 +102,5 @@ build(globals())
 
 
 def norm_of_order(x: Tensor, p: float, axes: Any, keepdim: bool) -> Tensor:
-    """The public norm. The norm of order 0 has no gradient here; `vector_norm` gives the gradient 0."""
+    """The public norm. For order 0 the input gets no gradient; `vector_norm` would give it a gradient of zeros."""
     return vector_norm(x, p, axes, keepdim) if p else nonzeros(x, axes, keepdim)

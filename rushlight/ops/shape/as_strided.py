@@ -34,7 +34,7 @@ from rushlight.ops.linalg.matmul_api import t
 from rushlight.ops.shape import views as s
 from rushlight.ops.shape.flip_roll import swapaxes
 
-# `own`: the strides of x, `start`: where the result begins, both in elements from x's first one on.
+# `own`: the strides of x; `start`: the offset of the result from the first element of x; both in elements.
 # fmt: off
 lie = inner_view(lambda x, /, size, stride, start, own: lie(x, size, stride, start, own),
     x=lambda g, x_shape, size, stride, start, own: unlie(g, x_shape, size, stride, start, own),

@@ -54,7 +54,7 @@ for n, bring in ((1, as_row), (2, as_matrix), (3, as_stack)):
 
 
 def joining(names: str, bring: Callable[[Tensor], Tensor], dim: int, says: str) -> None:
-    """Define one of the functions (hstack and so on) that give tensors enough dimensions and join them along `dim`."""
+    """Define hstack or a similar function: give tensors enough dimensions by `bring`, and join them along `dim`."""
     name, *aliases = names.split()
 
     def join(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
@@ -119,7 +119,7 @@ def empty(like: Tensor, *shape: int) -> Tensor:
 
 @composite(tensor=False)
 def meshgrid(*tensors: Tensor | Sequence[Tensor], indexing: str | None = None) -> tuple[Tensor, ...]:
-    """Coordinates of a grid: one tensor for each axis, all of the grid's shape; views.
+    """Coordinates of a grid: one tensor for each axis, each with the grid's shape; views.
 
     `indexing`: "ij", the axes in their order, or "xy", the first two exchanged. RuntimeError for tensors of more than
     one dimension or of different dtypes.

@@ -1,5 +1,5 @@
-"""Padding with a number, where negative padding crops, so that each undoes the other; and padding with the tensor's own
-elements.
+"""Padding with a number, where negative amounts crop, so that the opposite amounts undo it; and padding with the
+tensor's own elements.
 """
 
 from __future__ import annotations

@@ -53,9 +53,8 @@ def tensor_split(
 
 def between_indices(input: Tensor, indices: tuple[int, ...], dim: int) -> tuple[Tensor, ...]:
     """The parts before, between and after the indices; negative indices count from the end, as in a slice."""
-    n, lead = input._array.shape[dim], (slice(None),) * dim
-    bounds = [0, *(slice(i, None).indices(n)[0] for i in indices), n]
-    return tuple(s.getitem(input, (*lead, slice(a, b), ...)) for a, b in zip(bounds, bounds[1:]))
+    n = input._array.shape[dim]
+    return between(input, [0, *(slice(i, None).indices(n)[0] for i in indices), n], dim)
 
 
 def plain_places(t: Tensor) -> Any:
@@ -69,8 +68,8 @@ def plain_places(t: Tensor) -> Any:
 
 
 def splitting(name: str, least: int, dim_of: Callable[[int], int], says: str, shape: str) -> None:
-    """Define hsplit and so on: tensor_split along one dimension, into equal parts. `shape`: the shape of half of (2, 2,
-    2).
+    """Define hsplit or a similar function: tensor_split along one dimension, into equal parts. `shape`: the shape of
+    half of a tensor (2, 2, 2), for the example.
     """
 
     def split(
@@ -100,9 +99,9 @@ def splitting(name: str, least: int, dim_of: Callable[[int], int], says: str, sh
         return tensor_split(input, where, dim)
 
     split.__name__ = split.__qualname__ = name
-    split.__doc__ = f"""input = cat(parts): equal parts along the {says}, so many, or those between indices.
+    split.__doc__ = f"""input = cat(parts): a number of equal parts along the {says}, or the parts between indices.
 
-    Views; see `tensor_split`. RuntimeError for too few dimensions, or a size that is no multiple.
+    Views; see `tensor_split`. RuntimeError for too few dimensions, or a size that is not a multiple.
 
     >>> [part.shape for part in rushlight.{name}(rushlight.ones(2, 2, 2), [1])]
     [torch.Size([{shape}]), torch.Size([{shape}])]
@@ -119,7 +118,7 @@ splitting("dsplit", 3, lambda ndim: 2, "third dimension", "2, 2, 1")
 
 @composite()
 def unsafe_split(input: Tensor, split_size: Any, dim: int = 0) -> tuple[Tensor, ...]:
-    """input = cat(parts), as `split` gives them, but the graph of one part does not see writes to another.
+    """input = cat(parts), like `split`, but writes to one part do not update the graph of another.
 
     Only for parts that no other code writes to.
 
@@ -132,7 +131,7 @@ def unsafe_split(input: Tensor, split_size: Any, dim: int = 0) -> tuple[Tensor, 
 
 @composite()
 def unsafe_split_with_sizes(input: Tensor, split_sizes: Any, dim: int = 0) -> tuple[Tensor, ...]:
-    """input = cat(parts), as `split_with_sizes` gives them, but the graph of one part does not see writes to another.
+    """input = cat(parts), like `split_with_sizes`, but writes to one part do not update the graph of another.
 
     >>> rushlight.unsafe_split_with_sizes(rushlight.arange(5), [1, 4])
     (tensor([0]), tensor([1, 2, 3, 4]))
@@ -142,7 +141,7 @@ def unsafe_split_with_sizes(input: Tensor, split_sizes: Any, dim: int = 0) -> tu
 
 @composite()
 def unsafe_chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
-    """input = cat(parts), as `chunk` gives them, but the graph of one part does not see writes to another.
+    """input = cat(parts), like `chunk`, but writes to one part do not update the graph of another.
 
     >>> rushlight.unsafe_chunk(rushlight.arange(5), 2)
     (tensor([0, 1, 2]), tensor([3, 4]))

@@ -1,6 +1,4 @@
-"""Copies of views: `x_copy` is the view x, cloned; `x_scatter` is a clone of the tensor with that view of it
-overwritten.
-"""
+"""Copies of views: `NAME_copy` clones the view; `NAME_scatter` clones the tensor and overwrites a view of the clone."""
 
 from __future__ import annotations
 
@@ -165,7 +163,7 @@ for name, view in VIEWS.items():
     offer(
         copied(view),
         f"{name}_copy",
-        f"""out = {name}(input, ...).clone(): what `{name}` shows, with its own memory.
+        f"""out = {name}(input, ...).clone(): the result of `{name}`, with its own memory.
 
     >>> x = rushlight.ones(2, 2{dtype})
     >>> made = rushlight.{name}_copy(x{CALLS.get(name, "")}){first}

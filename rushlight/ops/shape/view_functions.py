@@ -141,11 +141,8 @@ def split_with_sizes(input: Tensor, split_sizes: Any, dim: int = 0) -> tuple[Ten
 
 def split_lengths(n: int, size_or_sizes: Any) -> tuple[int, ...]:
     """The lengths of the parts when a dimension of length n is split."""
-    if (
-        size_or_sizes.__class__ is not int
-        and isinstance(size_or_sizes, Iterable)
-        and getattr(size_or_sizes, "ndim", 1) > 0
-    ):
+    several = size_or_sizes.__class__ is not int and isinstance(size_or_sizes, Iterable)
+    if several and getattr(size_or_sizes, "ndim", 1) > 0:
         return sizes(size_or_sizes)
     step = integer(size_or_sizes, "split_size")
     if step < 0 or (step == 0 and n):
@@ -261,7 +258,7 @@ def view_as(input: Tensor, other: Tensor) -> Tensor:
 
 
 def alias(self: Tensor) -> Tensor:
-    """The same memory as another tensor of the graph: a view."""
+    """A view of the whole tensor, in the graph."""
     return called(view_as(self, self), "AliasBackward0")
 
 
@@ -304,7 +301,7 @@ def reshape_as(input: Tensor, other: Tensor) -> Tensor:
 
 @composite(function=False)
 def expand_as(input: Tensor, other: Tensor) -> Tensor:
-    """out = input.expand(other.shape): repeated to the shape of another, without a copy.
+    """out = input.expand(other.shape): repeated to another tensor's shape, without a copy.
 
     >>> rushlight.tensor([[1.], [2.]]).expand_as(rushlight.zeros(2, 3))
     tensor([[1., 1., 1.],
@@ -378,8 +375,8 @@ def repeat_interleave(
 ) -> Tensor:
     """out = x_0, x_0, ..., x_1, x_1, ...: each element (or slice along `dim`) `repeats` times in a row.
 
-    `repeats`: one number, or a tensor with a number for each element. With a tensor of repeats alone, the indices 0, 1,
-    ... are repeated.
+    `repeats`: one number, or a tensor with a number for each element. If a tensor of repeats is the only argument, the
+    indices 0, 1, ... are repeated.
 
     >>> x = rushlight.tensor([1, 2, 3])
     >>> rushlight.repeat_interleave(x, 2), rushlight.repeat_interleave(x, rushlight.tensor([0, 1, 2]))
@@ -429,7 +426,7 @@ def tile(input: Tensor, *repeats: Any, dims: Any = None) -> Tensor:
 
 @composite()
 def roll(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:
-    """out[(i + shifts) mod n] = input[i] along `dims`: elements shifted beyond one end come in at the other.
+    """out[(i + shifts) mod n] = input[i] along `dims`: elements shifted beyond one end reappear at the other.
 
     >>> rushlight.roll(rushlight.arange(5), 2)
     tensor([3, 4, 0, 1, 2])

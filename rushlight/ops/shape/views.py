@@ -21,7 +21,7 @@ if TYPE_CHECKING:  # names in rules, provided by the rule's world (core/worlds.p
 adopt(kernels)
 adopt(layout)
 
-# -- the sizes of outputs, for tensors without elements: None where the op itself shall raise the er
+# -- the sizes of outputs, for tensors without elements: None if the op itself raises the error
 
 
 def sizes_of_cat(tensors, dim):
@@ -173,7 +173,7 @@ def rows(x):
 
 @shared
 def unrows(y, x):
-    """The reverse: (rows, n) -> (..., n) with the leading dimensions of x."""
+    """The reverse of `rows`: (rows, n) -> (..., n) with the leading dimensions of x."""
     return y if len(x.shape) == 2 else reshape(y, x.shape[:-1] + y.shape[-1:])
 
 

@@ -1,4 +1,5 @@
-"""torch.fft: six transforms, each along one dimension, two (fft2) or any (fftn), of three ops; and frequencies."""
+"""torch.fft: six transforms composed of three ops, each along one, two (fft2) or several dimensions (fftn); and
+frequencies."""
 
 from __future__ import annotations
 
@@ -9,12 +10,13 @@ from typing import Any
 import numpy as np
 
 from rushlight.base import dtypes
-from rushlight.base.errors import describe, index_error, runtime_error, type_error
+from rushlight.base.errors import describe, index_error, runtime_error
 from rushlight.core.arguments import as_tuple, wrap, wrap_dims
 from rushlight.core.tensor import Tensor
 from rushlight.core.views import into
 from rushlight.creation.factories import made
 from rushlight.ops.composites import composite
+from rushlight.ops.linalg.arguments import check_tensor
 from rushlight.ops.shape.pad import constant_pad
 from rushlight.ops.shape.view_functions import roll
 from rushlight.ops.shape.views import to
@@ -74,11 +76,7 @@ def power_of(norm: str | None, forward: bool) -> float:
 
 def transform(name: str, kind: Callable, forward: bool, input: Any, s: Any, dim: Any, norm: Any, out: Any) -> Tensor:
     """One of the transforms, with `s` and `dim` as sequences or None."""
-    if not isinstance(input, Tensor):
-        raise type_error(
-            f"fft_{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}",
-            "make it a tensor: torch.tensor(...)",
-        )
+    check_tensor(input, f"fft_{name}", "input")
     if kind is real_to_complex and input.dtype.is_complex:
         raise runtime_error(
             f"{name} expects a real{'-valued' if name[-1] in '2n' else ''} input tensor, but got "
@@ -172,21 +170,21 @@ def offer(name: str, kind: Callable, forward: bool, says: str, numbers: str, fou
 
 TEXT = """{says}, {where}.
 
-    Longer inputs are cut off, shorter ones filled up with zeros. `norm`: "backward" (None) divides what goes back (ifft,
-    irfft, ihfft) by n, "forward" what goes there, "ortho" both by sqrt(n). Single precision stays; integers become the
-    default dtype. RuntimeError for lengths below 1 and unknown norms{also}; IndexError for a dimension that is not there.
-    Computed by SciPy's pocketfft.
+    Longer inputs are truncated, shorter inputs padded with zeros. `norm`: "backward" (None) divides the inverse
+    transforms (ifft, irfft, ihfft) by n, "forward" divides the others by n, "ortho" divides all by sqrt(n). Single
+    precision is kept; integers become the default dtype. RuntimeError for lengths below 1 and unknown norms{also};
+    IndexError for a dimension out of range. Computed by SciPy's pocketfft.
 
     >>> rushlight.fft.{name}(rushlight.tensor({numbers}))
     tensor({found})
-    """  # noqa: E501
+    """
 
 # fmt: off
 offer("fft", complex_to_complex, True,
       "X_k = sum_j x_j exp(-2 pi i jk / n)",
       "[1., 2., 3.]", "[ 6.0000-0.0000j, -1.5000+0.8660j, -1.5000-0.8660j]")
 offer("ifft", complex_to_complex, False,
-      "x_j = 1/n sum_k X_k exp(2 pi i jk / n): what undoes `fft`",
+      "x_j = 1/n sum_k X_k exp(2 pi i jk / n): the inverse of `fft`",
       "[0., 4.j, 0., 0.]", "[ 0.+1.j, -1.+0.j,  0.-1.j,  1.+0.j]")
 offer("rfft", real_to_complex, True,
       "X_k = sum_j x_j exp(-2 pi i jk / n) of real x, k = 0 ... n/2 (the others are the conjugates of these)",
@@ -198,7 +196,7 @@ offer("hfft", complex_to_real, True,
       "X_k = sum_j x_j exp(-2 pi i jk / n), real, from x_0 ... x_n/2 (the others are the conjugates of these)",
       "[0., 1., 0.]", "[ 2.,  0., -2.,  0.]")
 offer("ihfft", real_to_complex, False,
-      "x_j = 1/n sum_k X_k exp(2 pi i jk / n) of real X, j = 0 ... n/2: what undoes `hfft`",
+      "x_j = 1/n sum_k X_k exp(2 pi i jk / n) of real X, j = 0 ... n/2: the inverse of `hfft`",
       "[1., 2., 3.]", "[ 2.0000-0.0000j, -0.5000-0.2887j]")
 # fmt: on
 
@@ -222,8 +220,8 @@ def fft_fftfreq(
     n: int, d: float = 1.0, *, out: Tensor | None = None, dtype: Any = None, layout: Any = None, device: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:  # fmt: skip
-    """[0, 1, ..., (n-1)/2, -(n/2), ..., -1] / (d n): the frequencies of the elements of `fft`, for n samples of
-    distance `d`.
+    """[0, 1, ..., (n-1)/2, -(n/2), ..., -1] / (d n): the frequencies of the elements of `fft`, for n samples at a
+    distance of `d`.
 
     >>> rushlight.fft.fftfreq(4)
     tensor([ 0.0000,  0.2500, -0.5000, -0.2500])
@@ -238,7 +236,7 @@ def fft_rfftfreq(
     n: int, d: float = 1.0, *, out: Tensor | None = None, dtype: Any = None, layout: Any = None, device: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:  # fmt: skip
-    """[0, 1, ..., n/2] / (d n): the frequencies of the elements of `rfft`, for n samples of distance `d`.
+    """[0, 1, ..., n/2] / (d n): the frequencies of the elements of `rfft`, for n samples at a distance of `d`.
 
     >>> rushlight.fft.rfftfreq(4)
     tensor([0.0000, 0.2500, 0.5000])

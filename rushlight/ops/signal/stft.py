@@ -115,7 +115,7 @@ def stft(
     if hop_length <= 0:
         raise expected(f"hop_length > 0, but got hop_length={hop_length}", "stft", input)
     weight = weights("stft", input, window, n_fft, win_length)
-    if align_to_window:  # the frames need only hold the window
+    if align_to_window:  # the frames need only contain the window
         edge = (n_fft - win_length) // 2
         signal = constant_pad(signal, ((0, 0), (edge, edge)), 0)
     frames = s.unfold_dim(signal, 1, n_fft, hop_length)  # (B, T, n_fft)
@@ -151,7 +151,7 @@ def istft(
     window: Tensor | None = None, center: bool = True, normalized: bool = False, onesided: bool | None = None,
     length: int | None = None, return_complex: bool = False,
 ) -> Tensor:  # fmt: skip
-    """The signal with this `stft` (same settings), or the nearest one: frames added up where they overlap.
+    """The signal with this `stft` (with the same settings), or the nearest signal: the sum of overlapping frames.
 
     X (n_fft / 2 + 1, T) or (B, ..., T), or with all n_fft frequencies -> (L) or (B, L); each element is divided by the
     sum of the squared windows over it. `length` truncates the signal, or pads it with zeros. The result is real unless

@@ -35,8 +35,8 @@ NUTTALL = (0.3635819, 0.4891775, 0.1365995, 0.0106411)
 
 
 def sampled(formula: Callable[[ndarray], ndarray], n: int, symmetric: bool) -> ndarray:
-    """The formula at n points from t = 0 on. `symmetric`: the last point is t = 1; otherwise t = 1 would be point n +
-    1. A single point has the value 1."""
+    """The formula at n equally spaced points from t = 0 on. `symmetric`: the last point is t = 1; otherwise t = 1 would
+    be the point after it. A single point has the value 1."""
     if n == 1:
         return np.ones(1)
     return formula(np.arange(n) / max(n - 1 if symmetric else n, 1))

@@ -24,7 +24,7 @@ Format = memory_format | None
 # -- memory formats ----------------------------------------------------------------------------
 
 
-def lying(input: Tensor, form: Format) -> Tensor:
+def in_format(input: Tensor, form: Format) -> Tensor:
     """The tensor if its elements have this memory order, else a copy in this order."""
     if form is None or lies_so(input._array, form):
         return input
@@ -43,7 +43,7 @@ def suggesting_format(input: Tensor, form: memory_format) -> Tensor:
     """
     check_format(form)
     if form.ndim is None or not isinstance(input._array, np.ndarray) or suggests_last(input._array):
-        return lying(input, form)
+        return in_format(input, form)
     return s.laid_out(input, order_of(form, input._array.ndim))
 
 
@@ -70,7 +70,7 @@ def contiguous(self: Tensor, memory_format: memory_format = contiguous_format) -
             "preserve memory format is unsupported by the contiguous operator", "contiguous() or clone()"
         )
     check_format(memory_format)
-    return lying(self, memory_format)
+    return in_format(self, memory_format)
 
 
 def is_contiguous(self: Tensor, memory_format: memory_format = contiguous_format) -> bool:
@@ -86,7 +86,7 @@ for f in (contiguous, is_contiguous):
 
 @composite()
 def detach(input: Tensor) -> Tensor:
-    """out = input, outside the graph, on the same memory; backward's checks notice a write to either.
+    """out = input, outside the graph, on the same memory; backward's checks detect writes to both tensors.
 
     >>> x = rushlight.ones(2, requires_grad=True)
     >>> rushlight.detach(x * 2).requires_grad
@@ -204,7 +204,8 @@ def convert(
     memory_format: Format = None,
     other: Tensor | None = None,
 ) -> Tensor:
-    """The tensor in another dtype: `x.to(torch.float64)`, `x.to('cpu')`, `x.to(other)`; itself if nothing changes.
+    """The tensor in another dtype or on another device: `x.to(torch.float64)`, `x.to('cpu')`, `x.to(other)`; the tensor
+    itself if nothing changes.
 
     >>> rushlight.tensor([1, 2]).to(rushlight.float64)
     tensor([1., 2.], dtype=torch.float64)
@@ -230,14 +231,14 @@ def convert(
 
 
 def caster(name: str, d: dtypes.dtype) -> Callable:
-    """x.float() and so on."""
+    """The method `name`, such as x.float()."""
 
     def cast(self: Tensor, memory_format: Format = None) -> Tensor:
         made = self if self._array.dtype == d.numpy else converted(self, d)
         return made if memory_format is None else suggesting_format(made, memory_format)
 
     cast.__name__ = cast.__qualname__ = name
-    cast.__doc__ = f"The tensor as {d}; itself if it is that already."
+    cast.__doc__ = f"The tensor as {d}; the tensor itself if it has this dtype."
     return cast
 
 
@@ -260,7 +261,7 @@ def type_as(input: Tensor, other: Tensor) -> Tensor:
 
 
 def cpu(self: Tensor, memory_format: Format = None) -> Tensor:
-    """The tensor itself: it lives on the CPU."""
+    """The tensor itself: it is on the CPU."""
     return convert(self, device="cpu", memory_format=memory_format)
 
 

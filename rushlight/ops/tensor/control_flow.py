@@ -36,33 +36,24 @@ def check_as(kind: type[Exception], cond: Any, message: Callable[[], str] | None
         raise kind(explain(str(message()) if message is not None else "Expected cond to be True, but got False."))
 
 
-def _check(cond: Any, message: Callable[[], str] | None = None) -> None:
-    """Raise RuntimeError with the text `message()` unless cond is True."""
-    check_as(RuntimeError, cond, message)
+def checking(name: str, kind: type[Exception]) -> Callable[..., None]:
+    def check(cond: Any, message: Callable[[], str] | None = None) -> None:
+        check_as(kind, cond, message)
+
+    check.__name__ = check.__qualname__ = name
+    check.__doc__ = f"""Raise {kind.__name__} with the text `message()` unless cond is True."""
+    return check
 
 
-def _check_index(cond: Any, message: Callable[[], str] | None = None) -> None:
-    """Raise IndexError with the text `message()` unless cond is True."""
-    check_as(IndexError, cond, message)
-
-
-def _check_value(cond: Any, message: Callable[[], str] | None = None) -> None:
-    """Raise ValueError with the text `message()` unless cond is True."""
-    check_as(ValueError, cond, message)
-
-
-def _check_type(cond: Any, message: Callable[[], str] | None = None) -> None:
-    """Raise TypeError with the text `message()` unless cond is True."""
-    check_as(TypeError, cond, message)
-
-
-def _check_not_implemented(cond: Any, message: Callable[[], str] | None = None) -> None:
-    """Raise NotImplementedError with the text `message()` unless cond is True."""
-    check_as(NotImplementedError, cond, message)
+_check = checking("_check", RuntimeError)
+_check_index = checking("_check_index", IndexError)
+_check_value = checking("_check_value", ValueError)
+_check_type = checking("_check_type", TypeError)
+_check_not_implemented = checking("_check_not_implemented", NotImplementedError)
 
 
 def _check_tensor_all(cond: Any, message: Callable[[], str] | None = None) -> None:
-    """RuntimeError with the text of `message()` unless all elements of a boolean tensor are True."""
+    """Raise RuntimeError with the text `message()` unless all elements of a bool tensor are True."""
     if not isinstance(cond, Tensor) or cond.dtype is not bool_:
         raise type_error(
             f"cond must be a tensor of bool, but got {cond.dtype if isinstance(cond, Tensor) else type(cond)}"
@@ -89,9 +80,6 @@ def _check_is_size(i: int, message: Callable[[], str] | None = None) -> None:
     check_as(RuntimeError, i >= 0, message)
 
 
-# -- symbolic numbers: here plain Python numbers ---------------------------------------------------
-
-
 def while_loop(cond_fn: Callable, body_fn: Callable, carried_inputs: Sequence[Any]) -> Any:
     """values = body_fn(*values), while cond_fn(*values) is true. Returns the last values.
 
@@ -104,6 +92,9 @@ def while_loop(cond_fn: Callable, body_fn: Callable, carried_inputs: Sequence[An
     while cond_fn(*values):
         values = tuple(body_fn(*values))
     return values
+
+
+# -- symbolic numbers: here plain Python numbers ---------------------------------------------------
 
 
 def sym_int(a: Any) -> int:

@@ -9,55 +9,10 @@ from rushlight.base.errors import runtime_error
 from rushlight.base.public_function import MORE
 from rushlight.core.tensor import Tensor
 
-ALONE = [
-    "abs",
-    "acos",
-    "asin",
-    "atan",
-    "ceil",
-    "clone",
-    "cos",
-    "cosh",
-    "erf",
-    "erfc",
-    "exp",
-    "expm1",
-    "floor",
-    "frac",
-    "lgamma",
-    "log",
-    "log10",
-    "log1p",
-    "log2",
-    "neg",
-    "reciprocal",
-    "round",
-    "rsqrt",
-    "sigmoid",
-    "sign",
-    "sin",
-    "sinh",
-    "sqrt",
-    "tan",
-    "tanh",
-    "trunc",
-]
-WITH_OTHERS = [
-    "add",
-    "sub",
-    "mul",
-    "div",
-    "pow",
-    "maximum",
-    "minimum",
-    "clamp_max",
-    "clamp_min",
-    "addcmul",
-    "addcdiv",
-    "lerp",
-    "copy",
-]
-REDUCED = ["norm", "powsum", "max", "mm"]  # these have no in-place form
+UNARY = """abs acos asin atan ceil clone cos cosh erf erfc exp expm1 floor frac lgamma log log10 log1p log2 neg
+           reciprocal round rsqrt sigmoid sign sin sinh sqrt tan tanh trunc"""
+WITH_OTHERS = "add sub mul div pow maximum minimum clamp_max clamp_min addcmul addcdiv lerp copy"
+REDUCED = "norm powsum max mm"  # without in-place forms
 METHODS = {
     "max": "amax",
     "maximum": "clamp_min",
@@ -66,25 +21,11 @@ METHODS = {
     "minimum_": "clamp_max_",
 }
 # torch's names of the arguments after the list, in order; all can be given by position
-OPERANDS = (
-    "other",
-    "src",
-    "tensor1",
-    "tensors1",
-    "mat2",
-    "exponent",
-    "ord",
-    "scalar",
-    "tensor2",
-    "weight",
-    "weights",
-    "value",
-    "scalars",
-)
+OPERANDS = "other src tensor1 tensors1 mat2 exponent ord scalar tensor2 weight weights value scalars"
 
 
 def one(name: str) -> Callable[..., Any]:
-    """The function that _foreach_<name> applies to one tensor and its operands: mostly the method of that name."""
+    """The function that _foreach_<name> applies to one tensor and its operands: the method `name`, with exceptions."""
 
     def addc(x: Tensor, first: Tensor, second: Tensor, value: Any = 1) -> Tensor:
         return getattr(x, name)(first, second, value=value)
@@ -106,19 +47,19 @@ def foreach(name: str) -> Callable[..., Any]:
     apply = one(name)
 
     def call(self: Sequence[Tensor], *args: Any, **kwargs: Any) -> Any:
-        operands = [*args, *(kwargs.pop(k) for k in OPERANDS if k in kwargs)]
+        operands = [*args, *(kwargs.pop(k) for k in OPERANDS.split() if k in kwargs)] if kwargs else [*args]
         if name == "pow" and not isinstance(self, (list, tuple)):  # 2 ** each
             return tuple([self**x for x in operands[0]])
         found = [apply(x, *others, **kwargs) for x, others in zip(self, each(self, operands))]
         return self if name.endswith("_") else tuple(found)
 
     call.__name__ = call.__qualname__ = f"_foreach_{name}"
-    call.__doc__ = f"x.{name}(...) for each x of a list; lists among the arguments give each its own."
+    call.__doc__ = f"x.{name}(...) for each x of a list; a list among the arguments has one element for each x."
     return call
 
 
 def each(tensors: Sequence[Tensor], operands: list[Any]) -> list[list[Any]]:
-    """The operands of each tensor; a third operand that is a tensor has a number for each.
+    """The operands of each tensor. If the third operand is a tensor, it has one number for each.
 
     RuntimeError for an empty list and for lists of another length.
     """
@@ -131,5 +72,8 @@ def each(tensors: Sequence[Tensor], operands: list[Any]) -> list[list[Any]]:
     return [[a[i] if isinstance(a, (list, tuple)) else a for a in operands] for i in range(len(tensors))]
 
 
-MORE.update((f"_foreach_{name}", foreach(name)) for name in ALONE + WITH_OTHERS + REDUCED if name != "copy")
-MORE.update((f"_foreach_{name}_", foreach(name + "_")) for name in [*ALONE, *WITH_OTHERS, "zero"] if name != "clone")
+for name in f"{UNARY} {WITH_OTHERS} {REDUCED} zero".split():
+    if name not in ("copy", "zero"):
+        MORE[f"_foreach_{name}"] = foreach(name)
+    if name != "clone" and name not in REDUCED.split():
+        MORE[f"_foreach_{name}_"] = foreach(name + "_")

@@ -42,11 +42,8 @@ class tensortype(type):
             return cls.alias(given)
         if hasattr(given, "untyped"):
             return as_tensor(given, dtype=cls.dtype)
-        if (
-            isinstance(given, Size)
-            or hasattr(given, "__index__")
-            and not isinstance(given, (bool, np.bool_, np.ndarray))
-        ):
+        integer = hasattr(given, "__index__") and not isinstance(given, (bool, np.bool_, np.ndarray))
+        if integer or isinstance(given, Size):
             return empty(given, dtype=cls.dtype, device=device)
         if isinstance(given, str) or not isinstance(given, (Sequence, np.ndarray)):
             raise type_error(
@@ -87,7 +84,7 @@ MORE.update((made.__name__, made) for made in TYPES_OF.values())
 
 
 def type_of(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
-    """torch's name of the tensor's type, 'torch.FloatTensor'; with a dtype, or such a name or type as argument, the
+    """torch's name of the tensor's type, such as 'torch.FloatTensor'; with a dtype, a type or its name as argument, the
     converted tensor."""
     if dtype is None:
         return f"torch.{self.dtype.scalar_type}Tensor"
@@ -95,7 +92,7 @@ def type_of(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
 
 
 def meant(dtype: Any) -> dtypes.dtype:
-    """The dtype for torch.FloatTensor or 'torch.FloatTensor'; a dtype itself; torch.Tensor means the default dtype."""
+    """The dtype of a tensor type or its name; a dtype itself. torch.Tensor stands for the default dtype."""
     if dtype in (Tensor, "torch.Tensor"):
         return dtypes.get_default_dtype()
     if isinstance(dtype, str):
@@ -138,7 +135,7 @@ def new(self: Tensor, *args: Any, **keywords: Any) -> Tensor:
 
 @method
 def _fill(self: Tensor, *args: Any, **keywords: Any) -> None:
-    """Initialise `Tensor(...)`: as a view of another tensor, in the graph, or like the type of the default dtype."""
+    """Initialise `Tensor(...)`: as a view of another tensor, in the graph, or as the type of the default dtype does."""
     if len(args) == 1 and isinstance(args[0], Tensor):
         made = alias(args[0])
     else:

@@ -100,7 +100,7 @@ def is_pinned(self: Tensor, device: Any = None) -> bool:
 
 @method
 def is_shared(self: Tensor) -> bool:
-    """Whether `share_memory_` was called: this process and its forks see each other's writes."""
+    """Whether `share_memory_` was called: this process and its forks share the memory."""
     return between_processes(self._array)
 
 
@@ -119,7 +119,7 @@ def dim_order(self: Tensor) -> tuple[int, ...]:
 
 @method
 def to_dense(self: Tensor, dtype: Any = None, *, masked_grad: bool | None = None) -> Tensor:
-    """out = input: all tensors but sparse ones are dense.
+    """out = input: this tensor is dense.
 
     >>> rushlight.ones(2).to_dense()
     tensor([1., 1.])
@@ -171,9 +171,7 @@ def map_(self: Tensor, tensor: Tensor, callable: Callable) -> Tensor:
 
 @checked_method
 def map2_(self: Tensor, x: Tensor, y: Tensor, callable: Callable) -> Tensor:
-    """Each element replaced by callable(element, x's element, y's element); slow. RuntimeError if the tensor requires
-    grad.
-    """
+    """input_i = callable(input_i, x_i, y_i); slow. RuntimeError if the tensor requires grad."""
     return mapped(self, (x, y), callable, "map2_")
 
 
@@ -200,9 +198,9 @@ def made_by(x: Tensor, values: Iterable, name: str) -> Tensor:
 
 @checked_method
 def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
-    """The number written along the main diagonal; with `wrap` the diagonal starts again below in a tall matrix.
+    """Write the number along the main diagonal; with `wrap`, the diagonal of a tall matrix starts again below its end.
 
-    RuntimeError for fewer than 2 dimensions, and for more than 2 that differ.
+    RuntimeError for fewer than 2 dimensions, and for more than 2 dimensions of different sizes.
 
     >>> rushlight.zeros(2, 2).fill_diagonal_(5)
     tensor([[5., 0.],
@@ -214,13 +212,8 @@ def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
     if len(shape) > 2 and len(set(shape)) > 1:
         raise runtime_error("all dimensions of input must be of equal length", shape=shape)
     a = self._array
-    if (
-        a.dtype.char in "fd"
-        and fill_value.__class__ in (int, float)
-        and a.__class__ is np.ndarray
-        and a.flags.writeable
-        and unrecorded(self, ())
-    ):
+    plain = a.dtype.char in "fd" and a.__class__ is np.ndarray and a.flags.writeable
+    if plain and fill_value.__class__ in (int, float) and unrecorded(self, ()):
         np.fill_diagonal(a, fill_value, wrap)
         wrote(self)
         return self
@@ -241,8 +234,8 @@ def get_device(self: Tensor) -> int:
 
 @method
 def is_inference(self: Tensor) -> bool:
-    """Whether the tensor was made for inference only: always False, since tensors made in `inference_mode` may be used
-    again.
+    """Whether the tensor was created for inference only. Always False: tensors created in `inference_mode` have no
+    restrictions.
 
     >>> with rushlight.inference_mode():
     ...     x = rushlight.ones(2)
@@ -264,10 +257,10 @@ def pin_memory(self: Tensor, device: Any = None) -> Tensor:
 
 @method
 def share_memory_(self: Tensor) -> Tensor:
-    """Move the elements to shared memory: other processes see it if they are later forks of this process, and processes
-    that get the tensor through a queue, a pipe or as an argument.
+    """Move the elements to shared memory. It is shared with later forks of this process, and with processes that get
+    the tensor through a queue, a pipe or as an argument.
 
-    Views made before keep the old memory. RuntimeError for a view, whose base would be left behind.
+    Existing views keep the old memory. RuntimeError for a view, whose base would keep the old memory.
 
     >>> rushlight.zeros(2).share_memory_().is_shared()
     True

@@ -29,7 +29,7 @@ def tables() -> tuple[ndarray, ndarray]:
 
 
 def directions(dimension: int, bits: int) -> ndarray:
-    """Direction numbers (dimension, bits) in units of 2^-bits, the k-th with k zeros behind its last place.
+    """Direction numbers (dimension, bits) in units of 2^-bits; the k-th is a multiple of 2^(bits - 1 - k).
 
     With the polynomial x^m + a_1 x^(m-1) + ... + 1: v_j = v_(j-m) ^ 2 a_1 v_(j-1) ^ 4 a_2 v_(j-2) ^
     ... ^ 2^m v_(j-m)."""
@@ -49,8 +49,8 @@ def directions(dimension: int, bits: int) -> ndarray:
 
 
 def scrambled(v: ndarray, lower: ndarray) -> ndarray:
-    """Direction numbers (d, bits), their digits in base 2, the greatest first, times triangular matrices (d, bits,
-    bits) with ones on the diagonal: J. Matousek's scrambling (1998)."""
+    """The binary digits of the direction numbers (d, bits), most significant first, times triangular matrices (d, bits,
+    bits) with ones on the diagonal, modulo 2: J. Matousek's scrambling (1998)."""
     places = np.arange(v.shape[1] - 1, -1, -1)
     digits = v[:, :, None] >> places & 1  # (d, bits, places)
     mixed = digits @ np.swapaxes(lower | np.eye(len(places), dtype=np.int64), 1, 2) & 1
@@ -58,11 +58,11 @@ def scrambled(v: ndarray, lower: ndarray) -> ndarray:
 
 
 class SobolEngine:
-    """Points x_0, x_1, ... of a Sobol sequence in [0, 1)^dimension: x_(i+1) = x_i ^ v_c, c the number of ones at the
-    end of i in base 2 (I. A. Antonov and V. M. Saleev, 1979), v_c the dimension's direction number.
+    """Points x_0, x_1, ... of a Sobol sequence in [0, 1)^dimension: x_(i+1) = x_i ^ v_c, where c is the number of ones
+    at the end of i in base 2 (I. A. Antonov and V. M. Saleev, 1979) and v_c a direction number of the dimension.
 
-    `scramble`: its digits mixed and shifted at random, by `seed` if there is one, so that means over points are without
-    bias. The numbers are torch's. ValueError for more than 21201 dimensions.
+    `scramble`: mix and shift the digits at random, with the given `seed`, so that means over the points are unbiased.
+    The numbers are torch's. ValueError for more than 21201 dimensions.
 
     >>> rushlight.quasirandom.SobolEngine(2).draw(4)
     tensor([[0.0000, 0.0000],

@@ -55,8 +55,7 @@ def drawn(
 ) -> Tensor:
     """A tensor of fresh random numbers; reports the draw to the watcher, since the next run draws other numbers."""
     t = made(array, dtype, requires_grad, device, out)
-    watch = mode().watch
-    if watch is not None:
+    if (watch := mode().watch) is not None:
         watch.on_draw(t)
     return t
 
@@ -249,7 +248,8 @@ def unmoved(t: Tensor, *parameters: Any) -> Tensor:
 def bernoulli(
     input: Tensor, p: float | None = None, *, generator: Generator | None = None, out: Tensor | None = None
 ) -> Tensor:
-    """P(out = 1) = the element, else 0, in the input's dtype. `p`: one probability for all elements.
+    """out = 1 with the probability given by the input's element, else 0, in the input's dtype. `p`: one probability for
+    all elements.
 
     >>> _ = rushlight.manual_seed(0)
     >>> rushlight.bernoulli(rushlight.tensor([0., 0.5, 0.5, 1.]))
@@ -266,7 +266,8 @@ def multinomial(
     input: Tensor, num_samples: int, replacement: bool = False, *, generator: Generator | None = None,
     out: Tensor | None = None,
 ) -> Tensor:  # fmt: skip
-    """`num_samples` indices drawn in proportion to the weights in each row. RuntimeError for impossible requests.
+    """`num_samples` indices drawn in proportion to the weights in each row. RuntimeError for weights or counts that do
+    not allow it.
 
     >>> rushlight.multinomial(rushlight.tensor([0., 1., 0.]), 3, replacement=True)
     tensor([1, 1, 1])
@@ -279,7 +280,7 @@ def multinomial(
 
 
 def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
-    """P(out = k) = exp(-rate) rate^k / k!, the rate being the element; in the input's dtype.
+    """P(out = k) = exp(-rate) rate^k / k!, where the rate is the input's element; in the input's dtype.
 
     >>> _ = rushlight.manual_seed(0)
     >>> rushlight.poisson(rushlight.tensor([0., 2., 100.]))
@@ -397,7 +398,7 @@ def log_normal_(self: Tensor, mean: float = 1.0, std: float = 2.0, *, generator:
 def random_(
     self: Tensor, low: int | None = None, to: int | None = None, *, generator: Generator | None = None
 ) -> Tensor:
-    """input = uniform integers in [low, to), in [0, low), or up to the dtype's largest. Returns the tensor.
+    """input = uniform integers in [low, to), in [0, low), or up to the dtype's largest number. Returns the tensor.
 
     >>> rushlight.empty(3).random_(1)
     tensor([0., 0., 0.])
@@ -410,7 +411,7 @@ def random_(
 
 @checked_method
 def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Generator | None = None) -> Tensor:
-    """P(input = 1) = p (a number or a tensor), else 0. Returns the tensor.
+    """input = 1 with probability p (a number or a tensor), else 0. Returns the tensor.
 
     >>> rushlight.empty(2).bernoulli_(1.0)
     tensor([1., 1.])
@@ -445,7 +446,7 @@ def get_rng_state() -> Tensor:
 
 
 def set_rng_state(new_state: Tensor) -> None:
-    """Set the state of the default generator to one from `get_rng_state`, of rushlight or torch.
+    """Set the state of the default generator to a result of `get_rng_state`, of rushlight or torch.
 
     >>> state = rushlight.get_rng_state()
     >>> x = rushlight.rand(2)

@@ -34,10 +34,12 @@ class Storage:
         self.cells = cells
         return self
 
-    device = property(lambda self: CPU if isinstance(self.cells, ndarray) else self.cells.device, doc="Where it lives.")
+    device = property(
+        lambda self: CPU if isinstance(self.cells, ndarray) else self.cells.device, doc="The device of the memory."
+    )
 
     def is_shared(self) -> bool:
-        """Whether this process and its forks see each other's writes, as after `share_memory_` of a tensor."""
+        """Whether this process and its forks share the memory, as after `share_memory_` of a tensor."""
         return between_processes(self.cells)
 
     def nbytes(self) -> int:
@@ -82,19 +84,19 @@ class Storage:
         return self.on(self.cells.copy())
 
     def fill_(self, value: Any) -> Any:
-        """The number written everywhere. Returns the storage."""
+        """Write the number to all elements. Returns the storage."""
         self.cells[...] = value
         return self
 
     def copy_(self, source: Any, non_blocking: bool | None = None) -> Any:
-        """The numbers of another storage of this size written into it, converted. Returns the storage."""
+        """Write the numbers of another storage of this size, converted, to this storage. Returns the storage."""
         if len(source) != len(self):
             raise runtime_error(f"size does not match, self was {len(self)} but source was {len(source)}")
         self.cells[...] = source.cells
         return self
 
     def cpu(self) -> Any:
-        """Itself."""
+        """The storage itself."""
         return self
 
     def __deepcopy__(self, memo: dict) -> Any:
@@ -104,7 +106,7 @@ class Storage:
 class UntypedStorage(Storage):
     """The bytes of tensors' memory: a write to the storage changes the tensors.
 
-    Made from a number of bytes, which are uninitialised, or from a list of bytes.
+    The argument is a number of bytes, which are uninitialised, or a list of bytes.
 
     >>> x = rushlight.tensor([1, 2], dtype=rushlight.uint8)
     >>> x.untyped_storage()[0] = 7
@@ -129,11 +131,11 @@ class UntypedStorage(Storage):
         return cls.on(in_file(filename, shared, nbytes))
 
     def untyped(self) -> UntypedStorage:
-        """Itself."""
+        """The storage itself."""
         return self
 
     def in_dtype(self, dtype: dtypes.dtype | None) -> Any:
-        """The memory as elements of a dtype. RuntimeError for another dtype than the storage's own, if it has one."""
+        """The memory as elements of a dtype. RuntimeError for another dtype than the dtype of a typed storage."""
         return seen(self.cells, dtype or dtypes.int64)
 
     def type(self) -> str:
@@ -166,8 +168,8 @@ class UntypedStorage(Storage):
 class TypedStorage(Storage):
     """The memory of tensors as elements of one dtype; older than `untyped_storage`.
 
-    Made from a number of elements, which are uninitialised, from a list of numbers, or with `wrap_storage` from the
-    bytes of another storage.
+    The argument is a number of elements, which are uninitialised, or a list of numbers; `wrap_storage`: use the bytes
+    of another storage.
 
     >>> rushlight.TypedStorage([1., 2.], dtype=rushlight.float32).tolist()
     [1.0, 2.0]
@@ -183,11 +185,10 @@ class TypedStorage(Storage):
                 "pass the dtype of the bytes, and omit the elements",
             )
         self.dtype = dtype or dtypes.get_default_dtype()
-        self.cells = (
-            numbers(args, self.dtype, type(self))
-            if wrap_storage is None
-            else seen(wrap_storage.untyped().cells, self.dtype)
-        )
+        if wrap_storage is None:
+            self.cells = numbers(args, self.dtype, type(self))
+        else:
+            self.cells = seen(wrap_storage.untyped().cells, self.dtype)
 
     @classmethod
     def on(cls, cells: Any) -> TypedStorage:
@@ -197,13 +198,14 @@ class TypedStorage(Storage):
 
     @classmethod
     def from_buffer(cls, buffer: Any, byte_order: str | None = None, count: int = -1, offset: int = 0) -> TypedStorage:
-        """A copy of the bytes of another object as numbers, in the order 'native', 'little' or 'big': FloatStorage."""
+        """A copy of the bytes of another object as numbers, in the byte order 'native', 'little' or 'big'. Called on a
+        class with a dtype, such as FloatStorage."""
         if not isinstance(getattr(cls, "dtype", None), dtypes.dtype):
             raise runtime_error("from_buffer: only supported for subclasses of TypedStorage", "use torch.FloatStorage")
         return TypedStorage.on(read(buffer, byte_order, count, offset, cls.dtype))
 
     def untyped(self) -> UntypedStorage:
-        """Its bytes."""
+        """The bytes of the storage."""
         cells = self.cells
         return UntypedStorage.on(
             cells.view(np.uint8) if isinstance(cells, ndarray) else type(cells)((cells.nbytes,), np.dtype(np.uint8))
@@ -268,7 +270,7 @@ class storagetype(type):
 
 
 def seen(cells: Any, dtype: dtypes.dtype) -> Any:
-    """The bytes as elements of another dtype; an incomplete last element is left out."""
+    """The bytes as elements of another dtype, without an incomplete last element."""
     if isinstance(cells, ndarray):
         return cells[: cells.size // dtype.itemsize * dtype.itemsize].view(dtype.numpy)
     return type(cells)((cells.nbytes // dtype.itemsize,), dtype.numpy)
@@ -278,10 +280,10 @@ def numbers(given: tuple, dtype: dtypes.dtype, kind: Any) -> ndarray:
     """The cells of a storage made from no argument, a size or a sequence."""
     data, name = given[0] if given else 0, f"torch.{kind.__name__}()"
     if len(given) > 1:
-        raise runtime_error(f"{name}: a storage takes one size, or one sequence of numbers, not of {len(given)}")
+        raise runtime_error(f"{name}: takes one size or one sequence of numbers, not {len(given)} arguments")
     if hasattr(data, "__index__"):
         if data < 0:
-            raise runtime_error(f"{name}: a storage has no {data} elements")
+            raise runtime_error(f"{name}: the size must not be negative, but it is {data}")
         return np.zeros(data, dtype.numpy)
     if isinstance(data, str) or not isinstance(data, (Sequence, ndarray, Storage)):
         raise type_error(
@@ -311,7 +313,7 @@ def read(buffer: Any, byte_order: str | None, count: int, offset: int, dtype: dt
 
 
 def in_file(filename: str, shared: bool, nbytes: int) -> ndarray:
-    """The first bytes of a file, or all, (n,) uint8. With `shared`, writes go to the file, which grows if necessary."""
+    """The first bytes of a file, or all, (n,) uint8. `shared`: writes go to the file, which grows if necessary."""
     mode: Literal["r+", "w+", "c"] = "c"
     if shared:
         mode = "r+" if os.path.exists(filename) else "w+"
@@ -333,7 +335,7 @@ def converter(dtype: dtypes.dtype) -> Any:
     def convert(self: TypedStorage) -> TypedStorage:
         return self.converted(dtype)
 
-    convert.__doc__ = f"Its numbers in {dtype}."
+    convert.__doc__ = f"The numbers in {dtype}."
     return convert
 
 

@@ -25,8 +25,7 @@ def rebuild(cls: type, array: ndarray, requires_grad: bool, grad: Tensor | None,
 
 
 def copied(array: Any) -> Any:
-    """A copy of an array with its strides. An array of a meta tensor (ops/meta/meta_tensors.py) is immutable, and
-    returned as it is."""
+    """A copy of an array with its strides. The `Meta` of a meta tensor is immutable and returned unchanged."""
     return array.copy("K") if isinstance(array, ndarray) else array
 
 
@@ -54,10 +53,8 @@ def deepcopy_tensor(self: Tensor, memo: dict) -> Tensor:
 
 
 def beside(array: Any, memo: dict) -> tuple[Any, Writes | None]:
-    """(a copy of an array, the write log of the copy). Copies share memory if their originals do (`memo`).
-
-    The array of a meta tensor (ops/meta/meta_tensors.py) is returned as it is.
-    """
+    """(a copy of an array, the write log of the copy). Copies share memory if their originals do (`memo`). The `Meta`
+    of a meta tensor is returned unchanged."""
     if not isinstance(array, ndarray):
         return array, None
     from rushlight.base.array_memory import twin
@@ -93,7 +90,7 @@ def subclassed(cls: type, **options: Any) -> None:
 
 
 Tensor._overrides = False
-Tensor._cdata = property(id, doc="A number that no other tensor has at the time.")  # type: ignore[attr-defined]  # for pyro
+Tensor._cdata = property(id, doc="A number that is unique among live tensors.")  # type: ignore[attr-defined]  # for pyro
 method(classmethod(torch_function), "__torch_function__")  # type: ignore[type-var]
 method(classmethod(subclassed), "__init_subclass__")  # type: ignore[type-var]
 method(staticmethod(unfilled), "__new__")

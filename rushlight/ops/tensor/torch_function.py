@@ -1,11 +1,11 @@
 """torch.overrides: users' classes that customise torch's functions through `__torch_function__`.
 
 A class that inherits from Tensor gets `Gated` as a base between itself and Tensor, with methods that call
-`__torch_function__`. With the first such class, public functions get a gate: code that looks for `__torch_function__`
-among the arguments. A function object stays the same object, with other code (`add_gate`), so earlier imports of it see
-the gate, too. Inside a gated call, nested calls pass no gate. Programs without such classes have no overhead, which a
-permanent gate would cost each op. In-place functions (`torch.relu_(x)`) have no gate, in-place methods have one. Of the
-attributes, those that are tensors have a gate (`x.T`, `x.grad`, `x.grad = None`), `x.shape` and so on have none.
+`__torch_function__`. With the first such class, public functions get a gate: code that searches the arguments for
+`__torch_function__`. A function object stays the same object with different code (`add_gate`), so that earlier imports
+also have the gate. Inside a gated call, nested calls pass no gate. Programs without such classes have no overhead.
+In-place functions (`torch.relu_(x)`) have no gate, in-place methods have one. Attributes that are tensors have a gate
+(`x.T`, `x.grad`, `x.grad = None`); `x.shape` and other attributes have none.
 """
 
 from __future__ import annotations
@@ -33,48 +33,18 @@ gates_off: ContextVar[Any] = ContextVar("gates_off", default=False)
 NAMESPACES = ("rushlight", "rushlight.nn.functional", "rushlight.linalg", "rushlight.fft", "rushlight.special")
 # the active modes, innermost last
 modes: ContextVar[tuple[TorchFunctionMode, ...]] = ContextVar("modes", default=())
-FUNCTIONS_WITHOUT_GATE = {
-    "is_tensor",
-    "is_storage",
-    "tensor",
-    "as_tensor",
-    "asarray",
-    "from_numpy",
-    "from_file",
-    "from_dlpack",
-    "save",
-    "load",
-    "compile",
-    "typename",
-    "result_type",
-    "can_cast",
-    "promote_types",
-    "manual_seed",
-    "get_default_dtype",
-    "set_default_dtype",
-    "vmap",
-    "explain",
-    "contributions",
-    "is_grad_enabled",
-    "is_inference_mode_enabled",
-}
+FUNCTIONS_WITHOUT_GATE = """
+    is_tensor is_storage tensor as_tensor asarray from_numpy from_file from_dlpack save load compile typename
+    result_type can_cast promote_types manual_seed get_default_dtype set_default_dtype vmap explain contributions
+    is_grad_enabled is_inference_mode_enabled
+"""
 PLAIN_CLASSES = {Tensor, int, float, bool, str, type(None)}  # classes without `__torch_function__`
 # attributes with a gate: attributes that are tensors
 TENSOR_ATTRIBUTES = ("T", "H", "mT", "mH", "real", "imag", "data", "grad")
-METHODS_WITHOUT_GATE = {
-    "__new__",
-    "__init__",
-    "__init_subclass__",
-    "__hash__",
-    "__reduce_ex__",
-    "__deepcopy__",
-    "__array__",
-    "__setstate__",
-    "__array_wrap__",
-    "__dlpack__",
-    "__dlpack_device__",
-    "as_subclass",
-}
+METHODS_WITHOUT_GATE = """
+    __new__ __init__ __init_subclass__ __hash__ __reduce_ex__ __deepcopy__ __array__ __setstate__ __array_wrap__
+    __dlpack__ __dlpack_device__ as_subclass
+"""
 OPERATOR_METHODS = {
     "add": "add",
     "radd": "add",
@@ -153,12 +123,12 @@ def has_torch_function_unary(a: Any) -> bool:
 
 
 def has_torch_function_variadic(*args: Any) -> bool:
-    """`has_torch_function` of several."""
+    """`has_torch_function` of several arguments."""
     return has_torch_function(args)
 
 
 def handle_torch_function(public_api: Callable, relevant_args: Iterable[Any], *args: Any, **kwargs: Any) -> Any:
-    """Call `__torch_function__` of each argument's class: the first result that is not NotImplemented.
+    """The first result of the arguments' `__torch_function__` that is not NotImplemented.
 
     TypeError if all return NotImplemented.
     """
@@ -186,7 +156,7 @@ def default(cls: type, func: Callable, types: Iterable[type], args: tuple = (), 
         name = getattr(func, "__name__", func)
         raise type_error(
             f"{name}() of another library was given a tensor of rushlight",
-            f"call rushlight's, or give it x.numpy(): import rushlight as torch; torch.{name}(x)",
+            f"call rushlight's function: import rushlight as torch; torch.{name}(x); or pass x.numpy()",
         )
     token = gates_off.set(func)  # as DisableTorchFunctionSubclass does
     try:
@@ -223,10 +193,10 @@ def around({names}):
 
 @cache
 def gate_of(names: tuple[str, ...]) -> Callable[..., Callable]:
-    """A function that makes a gated function: one that passes its arguments to `_gate`.
+    """A function that returns a function which passes its arguments to `_gate`.
 
-    A function can take the code of another one only if both have the same number of free variables. `names`: such
-    variables, in a statement that is never reached.
+    A function can take over the code of another function only if both have the same number of free variables. `names`:
+    the free variables, which occur in an unreachable statement.
     """
     return define(CODE.format(names=", ".join(names)), "around", {}, f"gate of {len(names)}")
 
@@ -273,11 +243,9 @@ def run_mode(reported: Callable, args: tuple, kwargs: dict) -> Any:
         answer = mode.__torch_function__(reported, types, args, kwargs)
     finally:
         modes.reset(token)
-    return (
-        handle_torch_function(reported, (*args, *kwargs.values()), *args, **kwargs)
-        if answer is NotImplemented
-        else answer
-    )
+    if answer is NotImplemented:
+        return handle_torch_function(reported, (*args, *kwargs.values()), *args, **kwargs)
+    return answer
 
 
 def add_gate(f: FunctionType, reported: Callable, operator: bool = False) -> None:
@@ -315,7 +283,7 @@ def known(value: Any) -> bool:
 
 
 def gated_attribute(own: property) -> property:
-    """An attribute with a gate, where it is read, written and deleted."""
+    """An attribute with a gate for reading, writing and deleting."""
 
     def gated(access: Callable) -> Callable:
         def call(self: Any, *value: Any) -> Any:
@@ -343,7 +311,7 @@ def insert_gated_class(cls: Any) -> None:
 
 
 def first() -> type:
-    """Make `Gated`, and give the functions gates; once."""
+    """The class `Gated`. The first call creates it and gives the functions gates."""
     with GATE_LOCK:
         return gated_classes[0] if gated_classes else make_gated_class()
 
@@ -355,7 +323,7 @@ def make_gated_class() -> type:
     names: dict[str, Any] = {"__slots__": (), "__module__": __name__, "_overrides": True}
     for name, own in methods.items():
         if not hasattr(own, "op") and getattr(Tensor, own.__name__, None) is not own:
-            own.__name__ = name  # classes go by the name: `to` is made by a `convert`
+            own.__name__ = name  # `__torch_function__` receives this name: the method `to` is the function `convert`
         names[name] = gated_method(name, own)
     names |= {name: gated_attribute(vars(Tensor)[name]) for name in TENSOR_ATTRIBUTES}
     gated_classes.append(type("Gated", (Tensor,), {**names, "__hash__": Tensor.__hash__, "__iter__": parts}))
@@ -365,7 +333,7 @@ def make_gated_class() -> type:
 
 
 def ours(f: Any) -> TypeGuard[FunctionType]:
-    """True if `f` is a function of rushlight. A program may have replaced one by its own."""
+    """True if `f` is a function of rushlight. A program may have replaced a function by its own."""
     return isinstance(f, FunctionType) and f.__code__.co_filename.startswith((PACKAGE, GENERATED))
 
 
@@ -377,25 +345,22 @@ def own_methods() -> dict[str, FunctionType]:
     for name, own in [*vars(Tensor).items()]:
         if isinstance(own, FunctionType) and own in others:
             setattr(Tensor, name, others[own])
+    without = METHODS_WITHOUT_GATE.split()
     return {
         name: own
         for name, own in vars(Tensor).items()
-        if ours(own) and name not in METHODS_WITHOUT_GATE and (not name.startswith("_") or name.startswith("__"))
+        if ours(own) and name not in without and (not name.startswith("_") or name.startswith("__"))
     }
 
 
 def public() -> dict[FunctionType, Callable]:
     """The functions that get a gate, each with the public function that `__torch_function__` receives."""
     found: dict[FunctionType, Callable] = {}
+    without = FUNCTIONS_WITHOUT_GATE.split()
     for module in map(import_module, NAMESPACES):
         for key in dir(module):
             shown: Any = vars(module).get(key)
-            if (
-                ours(f := private(shown))
-                and key not in FUNCTIONS_WITHOUT_GATE
-                and not key.startswith("_")
-                and not key.endswith("_")
-            ):
+            if ours(f := private(shown)) and key not in without and not key.startswith("_") and not key.endswith("_"):
                 found.setdefault(f, shown)
     return found
 
@@ -479,7 +444,7 @@ def get_default_nowrap_functions() -> set:
 
 
 def wrap_torch_function(dispatcher: Callable) -> Callable:
-    """A decorator that gives a user's function a gate; `dispatcher(*args, **kwargs)` returns the arguments to look at.
+    """A decorator that gives a user's function a gate; `dispatcher(*args, **kwargs)` returns the relevant arguments.
 
     >>> @rushlight.overrides.wrap_torch_function(lambda a: (a,))
     ... def double(a):
@@ -490,11 +455,9 @@ def wrap_torch_function(dispatcher: Callable) -> Callable:
         @wraps(own)
         def call(*args: Any, **kwargs: Any) -> Any:
             relevant = dispatcher(*args, **kwargs)
-            return (
-                handle_torch_function(call, relevant, *args, **kwargs)
-                if has_torch_function(relevant)
-                else own(*args, **kwargs)
-            )
+            if has_torch_function(relevant):
+                return handle_torch_function(call, relevant, *args, **kwargs)
+            return own(*args, **kwargs)
 
         return call
 

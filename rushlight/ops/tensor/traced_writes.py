@@ -1,9 +1,8 @@
 """Ops that exist only in recorded programs: regions of memory as values, and random numbers that are drawn again in
 each run.
 
-Values in a recorded program are immutable: a write through a view makes a new whole tensor with that region changed. A
-region is given by the arguments of `as_strided`: size, strides and offset, in elements of the base laid out without
-gaps.
+Values in a recorded program are immutable: a write through a view creates a new tensor in which this region is changed.
+A region is given by the arguments of `as_strided`: size, strides and offset, in elements of the base without gaps.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from rushlight.core.build import build, inner, inner_view
 
 
 def looked(x: ndarray, size: tuple, stride: tuple, start: int, writable: bool = True) -> ndarray:
-    """`writable`: whether the view was; windows that share elements are not."""
+    """`writable`: whether the recorded view was writable; overlapping windows are not."""
     if 0 in size:
         return np.empty(size, x.dtype)
     x = ascontiguousarray(x).reshape(-1)[start:]
