@@ -131,14 +131,14 @@ from rushlight.compat.names._C import TensorType as TensorType
 from rushlight.ops.tensor.storage_classes import TypedStorage as TypedStorage
 from rushlight.ops.tensor.storage_classes import UntypedStorage as UntypedStorage
 __version__: _str
-def abs(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = abs(input). The absolute value; of a complex number its distance from 0. The gradient at 0 is 0."""
-def abs_(input: _Tensor) -> _Tensor: """out = abs(input). The absolute value; of a complex number its distance from 0. The gradient at 0 is 0."""
-def absolute(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = abs(input). The absolute value; of a complex number its distance from 0. The gradient at 0 is 0."""
+def abs(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = abs(input). The absolute value; for a complex number, the distance from 0. The gradient at 0 is 0."""
+def abs_(input: _Tensor) -> _Tensor: """out = abs(input). The absolute value; for a complex number, the distance from 0. The gradient at 0 is 0."""
+def absolute(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = abs(input). The absolute value; for a complex number, the distance from 0. The gradient at 0 is 0."""
 from rushlight.compat.names import accelerator as accelerator
 def acos(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = acos(input). The angle, from 0 to pi, with this cosine; nan outside [-1, 1]."""
 def acos_(input: _Tensor) -> _Tensor: """out = acos(input). The angle, from 0 to pi, with this cosine; nan outside [-1, 1]."""
-def acosh(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = acosh(input). The inverse of cosh: the number of at least 0; nan below 1."""
-def acosh_(input: _Tensor) -> _Tensor: """out = acosh(input). The inverse of cosh: the number of at least 0; nan below 1."""
+def acosh(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = acosh(input). The inverse of cosh, at least 0; nan below 1."""
+def acosh_(input: _Tensor) -> _Tensor: """out = acosh(input). The inverse of cosh, at least 0; nan below 1."""
 def adaptive_avg_pool1d(input: _Tensor, output_size: Any) -> _Tensor: ...
 @_overload
 def adaptive_max_pool1d(input: _Tensor, output_size: Any, return_indices: _Literal[False] = ...) -> _Tensor: ...
@@ -171,8 +171,8 @@ from rushlight.compat.names import ao as ao
 def arange(start: Any = ..., end: Any = ..., step: Any = ..., *, out: _Tensor | None = ..., dtype: _dtype | None = ..., layout: Any = ..., device: Any = ..., requires_grad: _bool = ..., pin_memory: _bool = ...) -> _Tensor: ...
 def arccos(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = acos(input). The angle, from 0 to pi, with this cosine; nan outside [-1, 1]."""
 def arccos_(input: _Tensor) -> _Tensor: """out = acos(input). The angle, from 0 to pi, with this cosine; nan outside [-1, 1]."""
-def arccosh(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = acosh(input). The inverse of cosh: the number of at least 0; nan below 1."""
-def arccosh_(input: _Tensor) -> _Tensor: """out = acosh(input). The inverse of cosh: the number of at least 0; nan below 1."""
+def arccosh(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = acosh(input). The inverse of cosh, at least 0; nan below 1."""
+def arccosh_(input: _Tensor) -> _Tensor: """out = acosh(input). The inverse of cosh, at least 0; nan below 1."""
 def arcsin(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = asin(input). The angle, from -pi/2 to pi/2, with this sine; nan outside [-1, 1]."""
 def arcsin_(input: _Tensor) -> _Tensor: """out = asin(input). The angle, from -pi/2 to pi/2, with this sine; nan outside [-1, 1]."""
 def arcsinh(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = asinh(input). The inverse of sinh."""
@@ -183,8 +183,8 @@ def arctan_(input: _Tensor) -> _Tensor: """out = atan(input). The angle, from -p
 def arctanh(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = atanh(input). The inverse of tanh; nan outside [-1, 1]."""
 def arctanh_(input: _Tensor) -> _Tensor: """out = atanh(input). The inverse of tanh; nan outside [-1, 1]."""
 from rushlight.creation.process_settings import are_deterministic_algorithms_enabled as are_deterministic_algorithms_enabled
-def argmax(input: _Tensor, dim: _int | None = ..., keepdim: _bool = ..., *, out: _Tensor | None = ...) -> _Tensor: """out = argmax(input, dim, keepdim). The index of the largest element, the first of equal ones; without `dim` among all elements."""
-def argmin(input: _Tensor, dim: _int | None = ..., keepdim: _bool = ..., *, out: _Tensor | None = ...) -> _Tensor: """out = argmin(input, dim, keepdim). The index of the smallest element, the first of equal ones; without `dim` among all elements."""
+def argmax(input: _Tensor, dim: _int | None = ..., keepdim: _bool = ..., *, out: _Tensor | None = ...) -> _Tensor: """out = argmax(input, dim, keepdim). The index of the largest element, the first of equal elements; without `dim` among all elements."""
+def argmin(input: _Tensor, dim: _int | None = ..., keepdim: _bool = ..., *, out: _Tensor | None = ...) -> _Tensor: """out = argmin(input, dim, keepdim). The index of the smallest element, the first of equal elements; without `dim` among all elements."""
 def argsort(input: _Tensor, dim: _int = ..., descending: _bool = ..., stable: _bool = ..., *, out: _Tensor | None = ...) -> _Tensor: ...
 def argwhere(input: _Tensor) -> _Tensor: ...
 def as_strided(input: _Tensor, size: Any, stride: Any, storage_offset: _int | None = ...) -> _Tensor: ...
@@ -242,8 +242,8 @@ def cartesian_prod(*tensors: _Tensor) -> _Tensor: ...
 def cat(tensors: Sequence[_Tensor], dim: _int = ..., *, out: _Tensor | None = ...) -> _Tensor: ...
 def cdist(x1: _Tensor, x2: _Tensor, p: _float = ..., compute_mode: _str | None = ...) -> _Tensor: ...
 cdouble: _dtype
-def ceil(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = ceil(input). The smallest whole number that is not smaller."""
-def ceil_(input: _Tensor) -> _Tensor: """out = ceil(input). The smallest whole number that is not smaller."""
+def ceil(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = ceil(input). The number, rounded up."""
+def ceil_(input: _Tensor) -> _Tensor: """out = ceil(input). The number, rounded up."""
 def celu(input: _Tensor, alpha: _float = ..., inplace: _bool = ...) -> _Tensor: ...
 def celu_(input: _Tensor, *args: Any, **kwargs: Any) -> _Tensor: ...
 cfloat: _dtype
@@ -323,7 +323,7 @@ from rushlight.base.device import device as device
 def diag(input: _Tensor, diagonal: _int = ..., *, out: _Tensor | None = ...) -> _Tensor: ...
 def diag_embed(input: _Tensor, offset: _int = ..., dim1: _int = ..., dim2: _int = ...) -> _Tensor: ...
 def diagflat(input: _Tensor, offset: _int = ...) -> _Tensor: ...
-def diagonal(input: _Tensor, offset: _int = ..., dim1: _int = ..., dim2: _int = ...) -> _Tensor: """out = diagonal(input, offset, dim1, dim2). The elements whose indices along `dim2` are `offset` more than along `dim1`; they come last."""
+def diagonal(input: _Tensor, offset: _int = ..., dim1: _int = ..., dim2: _int = ...) -> _Tensor: """out = diagonal(input, offset, dim1, dim2). The elements whose indices along `dim2` are `offset` more than along `dim1`, as the last dimension."""
 def diagonal_copy(input: Any, offset: Any = ..., dim1: Any = ..., dim2: Any = ..., *, out: Any = ...) -> Any: ...
 def diagonal_scatter(input: Any, src: Any, offset: Any = ..., dim1: Any = ..., dim2: Any = ..., *, out: Any = ...) -> Any: ...
 def diff(input: _Tensor, n: _int = ..., dim: _int = ..., prepend: _Tensor | None = ..., append: _Tensor | None = ..., *, out: _Tensor | None = ...) -> _Tensor: ...
@@ -358,8 +358,8 @@ def eq(input: _Tensor, other: _Operand, *, out: _Tensor | None = ...) -> _Tensor
 def equal(input: _Tensor, other: _Tensor) -> _bool: ...
 def erf(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = erf(input). The error function: 2 / sqrt(pi) times the integral of exp(-t^2) from 0 to `input`. Needs SciPy."""
 def erf_(input: _Tensor) -> _Tensor: """out = erf(input). The error function: 2 / sqrt(pi) times the integral of exp(-t^2) from 0 to `input`. Needs SciPy."""
-def erfc(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = erfc(input). 1 - erf(input), exact also where that is tiny. Needs SciPy."""
-def erfc_(input: _Tensor) -> _Tensor: """out = erfc(input). 1 - erf(input), exact also where that is tiny. Needs SciPy."""
+def erfc(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = erfc(input). 1 - erf(input), exact also where the result is tiny. Needs SciPy."""
+def erfc_(input: _Tensor) -> _Tensor: """out = erfc(input). 1 - erf(input), exact also where the result is tiny. Needs SciPy."""
 def erfinv(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = erfinv(input). The inverse of erf; inf and -inf at 1 and -1, nan outside. Needs SciPy."""
 def exp(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = exp(input). e to the power of the number."""
 def exp2(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = exp2(input). 2 to the power of the number."""
@@ -382,7 +382,7 @@ from rushlight.base.dtypes import finfo as finfo
 def fix(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = trunc(input). The number without its fraction."""
 def fix_(input: _Tensor) -> _Tensor: """out = trunc(input). The number without its fraction."""
 def flatten(input: _Tensor, start_dim: _int = ..., end_dim: _int = ...) -> _Tensor: """out = flatten(input, start_dim, end_dim). The dimensions from `start_dim` to `end_dim` as one."""
-def flip(input: _Tensor, *dims: Any, out: _Tensor | None = ...) -> _Tensor: """out = flip(input, *dims). The order along `dims` turned around; a copy."""
+def flip(input: _Tensor, *dims: Any, out: _Tensor | None = ...) -> _Tensor: """out = flip(input, *dims). The tensor with the order along `dims` reversed; a copy."""
 def fliplr(input: _Tensor) -> _Tensor: ...
 def flipud(input: _Tensor) -> _Tensor: ...
 float: _dtype
@@ -396,12 +396,12 @@ float8_e5m2: _dtype
 float8_e5m2fnuz: _dtype
 float8_e8m0fnu: _dtype
 def float_power(input: Any, exponent: Any, *, out: _Tensor | None = ...) -> _Tensor: ...
-def floor(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = floor(input). The largest whole number that is not larger."""
-def floor_(input: _Tensor) -> _Tensor: """out = floor(input). The largest whole number that is not larger."""
+def floor(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = floor(input). The number, rounded down."""
+def floor_(input: _Tensor) -> _Tensor: """out = floor(input). The number, rounded down."""
 def floor_divide(input: _Tensor, other: _Operand, *, out: _Tensor | None = ...) -> _Tensor: """out = floor(input / other). The quotient rounded down, as Python's //."""
 def fmax(input: _Tensor, other: _Operand, *, out: _Tensor | None = ...) -> _Tensor: """out = fmax(input, other). The larger one; the number if the other is nan."""
 def fmin(input: _Tensor, other: _Operand, *, out: _Tensor | None = ...) -> _Tensor: """out = fmin(input, other). The smaller one; the number if the other is nan."""
-def fmod(input: _Tensor, other: _Operand, *, out: _Tensor | None = ...) -> _Tensor: """out = input - other * trunc(input / other). What is left of `input` after division by `other`, with the sign of `input`, as C's fmod."""
+def fmod(input: _Tensor, other: _Operand, *, out: _Tensor | None = ...) -> _Tensor: """out = input - other * trunc(input / other). The remainder of `input` / `other`, with the sign of `input`, as C's fmod."""
 def frac(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = input - trunc(input). The fraction, with the number's sign."""
 def frac_(input: _Tensor) -> _Tensor: """out = input - trunc(input). The fraction, with the number's sign."""
 def frexp(input: _Tensor, *, out: Any = ...) -> _MantissaExponent: """out = frexp(input). m and e with input = m 2^e and 1/2 <= |m| < 1."""
@@ -456,7 +456,7 @@ has_mps: _bool
 has_openmp: _bool
 has_spectral: _bool
 def hash_tensor(input: _Tensor, dim: Any = ..., *, keepdim: _bool = ..., mode: _int = ..., out: _Tensor | None = ...) -> _Tensor: ...
-def heaviside(input: _Tensor, values: _Operand, *, out: _Tensor | None = ...) -> _Tensor: """out = where(input == 0, values, input > 0). The step from 0 to 1 at 0, where it is `values`."""
+def heaviside(input: _Tensor, values: _Operand, *, out: _Tensor | None = ...) -> _Tensor: """out = where(input == 0, values, input > 0). 0 for negative numbers, 1 for positive numbers, `values` at 0."""
 def hinge_embedding_loss(*args: Any, **kwargs: Any) -> _Tensor: ...
 def histc(input: _Tensor, bins: _int = ..., min: _float = ..., max: _float = ..., *, out: _Tensor | None = ...) -> _Tensor: ...
 def histogram(input: _Tensor, bins: Any = ..., *, range: Any = ..., weight: _Tensor | None = ..., density: _bool = ..., out: Any = ...) -> _HistBin_edges: ...
@@ -530,7 +530,7 @@ from rushlight import jit as jit
 def kaiser_window(window_length: _int, periodic: _bool = ..., beta: _float = ..., *, dtype: Any = ..., layout: Any = ..., device: Any = ..., requires_grad: _bool = ..., pin_memory: _bool = ...) -> _Tensor: ...
 def kl_div(*args: Any, **kwargs: Any) -> _Tensor: ...
 def kron(input: _Tensor, other: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: ...
-def kthvalue(input: _Tensor, k: _int, dim: _int = ..., keepdim: _bool = ..., *, out: Any = ...) -> _ValuesIndices: """out = kthvalue(input, k, dim, keepdim). The k-th smallest element along `dim`, k from 1 on, and where it stands."""
+def kthvalue(input: _Tensor, k: _int, dim: _int = ..., keepdim: _bool = ..., *, out: Any = ...) -> _ValuesIndices: """out = kthvalue(input, k, dim, keepdim). The k-th smallest element along `dim`, counted from 1, and its index."""
 def layer_norm(input: _Tensor, normalized_shape: Sequence[_int], weight: _Tensor | None = ..., bias: _Tensor | None = ..., eps: _float = ...) -> _Tensor: ...
 from rushlight.base.device import Layout as _Layout
 layout = _Layout
@@ -558,8 +558,8 @@ def log2_(input: _Tensor) -> _Tensor: """out = log2(input). The logarithm to bas
 def log_(input: _Tensor) -> _Tensor: """out = log(input). The natural logarithm; -inf for 0, nan for negative numbers."""
 def log_softmax(input: _Tensor, dim: _int, dtype: Any = ..., *, out: _Tensor | None = ...) -> _Tensor: ...
 def logaddexp(input: _Tensor, other: _Operand, *, out: _Tensor | None = ...) -> _Tensor: """out = log(exp(input) + exp(other)). The logarithm of a sum of exponentials; nothing overflows."""
-def logaddexp2(input: _Tensor, other: _Operand, *, out: _Tensor | None = ...) -> _Tensor: """out = log2(exp2(input) + exp2(other)). The same to base 2; nothing overflows."""
-def logcumsumexp(input: _Tensor, dim: _int, *, out: _Tensor | None = ...) -> _Tensor: """out = logcumsumexp(input, dim). log(exp(x_0) + ... + exp(x_i)) without overflow; in float64, as in torch, since the error would grow with every step."""
+def logaddexp2(input: _Tensor, other: _Operand, *, out: _Tensor | None = ...) -> _Tensor: """out = log2(exp2(input) + exp2(other)). The base-2 logarithm of a sum of powers of 2; nothing overflows."""
+def logcumsumexp(input: _Tensor, dim: _int, *, out: _Tensor | None = ...) -> _Tensor: """out = logcumsumexp(input, dim). log(exp(x_0) + ... + exp(x_i)) without overflow; in float64, as in torch, since errors grow with every step."""
 def logdet(input: _Tensor) -> _Tensor: ...
 def logical_and(input: _Tensor, other: _Operand, *, out: _Tensor | None = ...) -> _Tensor: """out = logical_and(input, other). Whether both are true; numbers are true unless 0."""
 def logical_not(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = logical_not(input). Whether it is false, or 0."""
@@ -626,7 +626,7 @@ def min(input: _Tensor, dim: _int, keepdim: _bool = ..., *, out: Any = ...) -> _
 def min(input: _Tensor, other: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: ...
 def minimum(input: _Tensor, other: _Operand, *, out: _Tensor | None = ...) -> _Tensor: """out = minimum(input, other). The smaller one; nan if one is nan. Ties share the gradient."""
 from rushlight.ops.linalg.matmul_api import mm as mm
-def mode(input: _Tensor, dim: _int = ..., keepdim: _bool = ..., *, out: Any = ...) -> _ValuesIndices: """out = mode(input, dim, keepdim). The most frequent element along `dim`, the smallest of several, and the last place it has."""
+def mode(input: _Tensor, dim: _int = ..., keepdim: _bool = ..., *, out: Any = ...) -> _ValuesIndices: """out = mode(input, dim, keepdim). The most frequent element along `dim`, of several the smallest, and the index of its last occurrence."""
 def moveaxis(input: _Tensor, source: Any, destination: Any) -> _Tensor: ...
 def movedim(input: _Tensor, source: Any, destination: Any) -> _Tensor: ...
 from rushlight.compat.names import mps as mps
@@ -697,10 +697,10 @@ def poisson_nll_loss(*args: Any, **kwargs: Any) -> _Tensor: ...
 def polar(abs: _Tensor, angle: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: ...
 def polygamma(n: _int, input: _Operand, *, out: _Tensor | None = ...) -> _Tensor: """out = polygamma(n, input). The n-th derivative of digamma. Needs SciPy."""
 def positive(input: _Tensor) -> _Tensor: ...
-def pow(input: _Tensor, exponent: _Operand, *, out: _Tensor | None = ...) -> _Tensor: """out = input ** exponent. `input` to the power of `exponent`; its gradient for an exponent of 0 is 0, and for a base of 0 too."""
+def pow(input: _Tensor, exponent: _Operand, *, out: _Tensor | None = ...) -> _Tensor: """out = input ** exponent. `input` to the power of `exponent`; the gradient is 0 for an exponent of 0 or a base of 0."""
 def prelu(input: _Tensor, weight: _Tensor) -> _Tensor: ...
 preserve_format: _memory_format
-def prod(input: _Tensor, dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ..., *, dtype: _dtype | None = ..., out: _Tensor | None = ...) -> _Tensor: """out = product over `dim` of input. The product of the elements; the gradient is right where some are 0 too."""
+def prod(input: _Tensor, dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ..., *, dtype: _dtype | None = ..., out: _Tensor | None = ...) -> _Tensor: """out = product over `dim` of input. The product of the elements; the gradient is also exact if elements are 0."""
 from rushlight import profiler as profiler
 def promote_types(type1: _dtype, type2: _dtype) -> _dtype: ...
 def put(input: _Tensor, index: _Tensor, source: _Tensor, accumulate: _bool = ...) -> _Tensor: ...
@@ -731,11 +731,11 @@ def reciprocal_(input: _Tensor) -> _Tensor: """out = 1 / input. 1 divided by the
 from rushlight.recording import record as record
 def relu(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = maximum(input, 0). The number where it is positive, 0 elsewhere; the gradient at 0 is 0."""
 def relu_(input: _Tensor, *args: Any, **kwargs: Any) -> _Tensor: ...
-def remainder(input: _Tensor, other: _Operand, *, out: _Tensor | None = ...) -> _Tensor: """out = input - other * floor(input / other). What is left of `input` after division by `other`, with the sign of `other`, as Python's %."""
+def remainder(input: _Tensor, other: _Operand, *, out: _Tensor | None = ...) -> _Tensor: """out = input - other * floor(input / other). The remainder of `input` / `other`, with the sign of `other`, as Python's %."""
 def renorm(input: _Tensor, p: _float, dim: _int, maxnorm: _float, *, out: _Tensor | None = ...) -> _Tensor: ...
 def repeat_interleave(input: Any = ..., repeats: Any = ..., dim: _int | None = ..., *, output_size: _int | None = ...) -> _Tensor: ...
 from rushlight.recording import replay as replay
-def reshape(input: _Tensor, *shape: Any) -> _Tensor: """out = reshape(input, *shape). The elements, in their order, in another shape; -1 stands for what is left."""
+def reshape(input: _Tensor, *shape: Any) -> _Tensor: """out = reshape(input, *shape). The elements, in their order, in another shape; -1 stands for the remaining size."""
 def resize_as_(self: _Tensor, the_template: _Tensor, *, memory_format: _memory_format | None = ...) -> _Tensor: ...
 def resolve_conj(input: _Tensor) -> _Tensor: ...
 def resolve_neg(input: _Tensor) -> _Tensor: ...
@@ -788,13 +788,13 @@ from rushlight.base.threads import set_num_threads as set_num_threads
 from rushlight.base.printing import set_printoptions as set_printoptions
 def set_rng_state(new_state: _Tensor) -> None: ...
 from rushlight.creation.process_settings import set_warn_always as set_warn_always
-def sgn(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = input / abs(input). The sign; of a complex number the number of length 1 in its direction."""
+def sgn(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = input / abs(input). The sign; for a complex number, the number of length 1 in its direction."""
 short: _dtype
 def sigmoid(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = 1 / (1 + exp(-input)). The logistic function, from 0 to 1."""
 def sigmoid_(input: _Tensor) -> _Tensor: """out = 1 / (1 + exp(-input)). The logistic function, from 0 to 1."""
 def sign(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = sign(input). -1, 0 or 1: the sign."""
 from rushlight import signal as signal
-def signbit(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = signbit(input). Whether the sign is a minus, that of -0 too."""
+def signbit(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = signbit(input). Whether the sign is a minus, also for -0."""
 def sin(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = sin(input). The sine of an angle in radians."""
 def sin_(input: _Tensor) -> _Tensor: """out = sin(input). The sine of an angle in radians."""
 def sinc(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = sinc(input). sin(pi input) / (pi input), and 1 at 0."""
@@ -806,7 +806,7 @@ def slice_scatter(input: Any, src: Any, dim: Any = ..., start: Any = ..., end: A
 def slogdet(input: _Tensor, *, out: Any = ...) -> _SignLogabsdet: ...
 from rushlight.sparse.hybrid_products import smm as smm
 def softmax(input: _Tensor, dim: _int, dtype: Any = ..., *, out: _Tensor | None = ...) -> _Tensor: ...
-def sort(input: _Tensor, dim: _int = ..., descending: _bool = ..., stable: _bool = ..., *, out: Any = ...) -> _ValuesIndices: """values, indices = sort(input, dim, descending), values[i] = input[indices[i]]. The elements in order along `dim`, and where each of them was."""
+def sort(input: _Tensor, dim: _int = ..., descending: _bool = ..., stable: _bool = ..., *, out: Any = ...) -> _ValuesIndices: """values, indices = sort(input, dim, descending), values[i] = input[indices[i]]. The elements in order along `dim`, and their indices in the input."""
 from rushlight import sparse as sparse
 sparse_bsc: _Layout
 from rushlight.sparse.compressed import sparse_bsc_tensor as sparse_bsc_tensor
@@ -830,7 +830,7 @@ def sqrt(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = sqrt
 def sqrt_(input: _Tensor) -> _Tensor: """out = sqrt(input). The square root; nan for negative numbers."""
 def square(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = input * input. The square."""
 def square_(input: _Tensor) -> _Tensor: """out = input * input. The square."""
-def squeeze(input: _Tensor, dim: _int | Sequence[_int] | None = ...) -> _Tensor: """out = squeeze(input, dim). The tensor without dimensions of length 1: all, or those in `dim` that are."""
+def squeeze(input: _Tensor, dim: _int | Sequence[_int] | None = ...) -> _Tensor: """out = squeeze(input, dim). The tensor without dimensions of length 1: all of them, or those in `dim`."""
 def squeeze_copy(input: Any, dim: Any = ..., *, out: Any = ...) -> Any: ...
 from rushlight.sparse.hybrid_products import sspaddmm as sspaddmm
 def stack(tensors: Sequence[_Tensor], dim: _int = ..., *, out: _Tensor | None = ...) -> _Tensor: ...
@@ -872,7 +872,7 @@ def threshold(input: _Tensor, threshold: _float, value: _float, inplace: _bool =
 def threshold_(input: _Tensor, *args: Any, **kwargs: Any) -> _Tensor: ...
 def tile(input: _Tensor, *repeats: Any, dims: Any = ...) -> _Tensor: ...
 from rushlight.utils.dlpack import to_dlpack as to_dlpack
-def topk(input: _Tensor, k: _int, dim: _int = ..., largest: _bool = ..., sorted: _bool = ..., *, out: Any = ...) -> _ValuesIndices: """values, indices = topk(input, k, dim, largest, sorted). The k largest (or smallest) elements along `dim`, and where they were."""
+def topk(input: _Tensor, k: _int, dim: _int = ..., largest: _bool = ..., sorted: _bool = ..., *, out: Any = ...) -> _ValuesIndices: """values, indices = topk(input, k, dim, largest, sorted). The k largest (or smallest) elements along `dim`, and their indices."""
 from rushlight import torch_version as torch_version
 def trace(input: _Tensor) -> _Tensor: ...
 def transpose(input: _Tensor, dim0: _int, dim1: _int) -> _Tensor: """out = transpose(input, dim0, dim1). Two dimensions swapped."""
@@ -880,10 +880,10 @@ def transpose_copy(input: Any, dim0: Any, dim1: Any, *, out: Any = ...) -> Any: 
 def trapezoid(y: _Tensor, x: _Tensor | None = ..., *, dx: Any = ..., dim: _int = ...) -> _Tensor: ...
 def trapz(y: _Tensor, x: _Tensor | None = ..., *, dx: Any = ..., dim: _int = ...) -> _Tensor: ...
 def triangular_solve(b: _Tensor, A: _Tensor, upper: _bool = ..., transpose: _bool = ..., unitriangular: _bool = ..., *, out: Any = ...) -> _SolutionCloned_coefficient: ...
-def tril(input: _Tensor, diagonal: _int = ..., *, out: _Tensor | None = ...) -> _Tensor: """out = tril(input, diagonal). The lower triangle of a matrix, up to the diagonal that `diagonal` names; 0 elsewhere."""
+def tril(input: _Tensor, diagonal: _int = ..., *, out: _Tensor | None = ...) -> _Tensor: """out = tril(input, diagonal). The lower triangle of a matrix, up to the diagonal number `diagonal`; 0 elsewhere."""
 def tril_indices(row: _int, col: _int, offset: _int = ..., *, dtype: _dtype | None = ..., device: Any = ..., layout: Any = ...) -> _Tensor: ...
 def triplet_margin_loss(*args: Any, **kwargs: Any) -> _Tensor: ...
-def triu(input: _Tensor, diagonal: _int = ..., *, out: _Tensor | None = ...) -> _Tensor: """out = triu(input, diagonal). The upper triangle of a matrix, from the diagonal that `diagonal` names; 0 elsewhere."""
+def triu(input: _Tensor, diagonal: _int = ..., *, out: _Tensor | None = ...) -> _Tensor: """out = triu(input, diagonal). The upper triangle of a matrix, from the diagonal number `diagonal`; 0 elsewhere."""
 def triu_indices(row: _int, col: _int, offset: _int = ..., *, dtype: _dtype | None = ..., device: Any = ..., layout: Any = ...) -> _Tensor: ...
 from rushlight.ops.math.arithmetic import div as _div
 true_divide = _div
@@ -912,7 +912,7 @@ def unravel_index(indices: _Tensor, shape: Any) -> _tuple[_Tensor, ...]: ...
 def unsafe_chunk(input: _Tensor, chunks: _int, dim: _int = ...) -> _tuple[_Tensor, ...]: ...
 def unsafe_split(input: _Tensor, split_size: Any, dim: _int = ...) -> _tuple[_Tensor, ...]: ...
 def unsafe_split_with_sizes(input: _Tensor, split_sizes: Any, dim: _int = ...) -> _tuple[_Tensor, ...]: ...
-def unsqueeze(input: _Tensor, dim: _int) -> _Tensor: """out = unsqueeze(input, dim). The tensor with a dimension of length 1 put in at `dim`."""
+def unsqueeze(input: _Tensor, dim: _int) -> _Tensor: """out = unsqueeze(input, dim). The tensor with a new dimension of length 1 at `dim`."""
 def unsqueeze_copy(input: Any, dim: Any, *, out: Any = ...) -> Any: ...
 from rushlight.creation.process_settings import use_deterministic_algorithms as use_deterministic_algorithms
 from rushlight import utils as utils
