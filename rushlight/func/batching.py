@@ -57,8 +57,8 @@ class Level:
     """A running vmap.
 
     `size`: the number of samples. `randomness`: the behaviour of random ops. `outer`: the vmap around it. `open`:
-    whether it still runs. `since`: the clock tick at its begin; nodes made later are in its graph. `watch`: the watcher
-    outside, which sees the ops on the values; a watcher entered inside sees the ops on batched tensors.
+    whether it still runs. `since`: the clock tick at its start; nodes made later are in its graph. `watch`: the watcher
+    around it, which gets the ops on the values; a watcher entered inside gets the ops on batched tensors.
     """
 
     __slots__ = ("size", "randomness", "outer", "watch", "depth", "since", "open", "name", "token", "modes")
@@ -89,6 +89,14 @@ class Level:
             self.modes = inside, outside
         return outside
 
+    def call_outside(self, function: Callable, *args: Any) -> Any:
+        """Call the function in the mode around the vmap."""
+        token = current.set(self.around(mode()))
+        try:
+            return function(*args)
+        finally:
+            current.reset(token)
+
     def run(self, op: Op, args: tuple) -> Any:
         """Run a random op that has no batched argument."""
         return run(op, args, self)
@@ -104,7 +112,7 @@ class Batch(Placeholder):
     `value`: the tensor of all samples, (B, *shape). (A tensor that all samples share is a plain tensor.)"""
 
     __slots__ = ("__weakref__", "value", "level")  # the compiler's tracer needs weak references
-    one_by_one: Callable  # runs a function that needs the numbers, sample by sample (one_by_one.py)
+    one_by_one: Callable  # runs a function that needs the numbers, sample by sample (vmap_fallback.py)
 
     def __init__(self, value: Tensor, level: Level):
         self.value, self.level = value, level
@@ -155,18 +163,13 @@ class Batch(Placeholder):
 
     @staticmethod
     def written(to: Tensor, source: Tensor) -> None:
-        """Write `source` into `to`, at least one of them batched: writes into the values, in the mode around the
-        vmap."""
+        """Write `source` into `to`, at least one of them batched: writes into the values, outside of the vmap."""
         batch: Any = to._array
         level, inner = (batch.level if batch.__class__ is Batch else None), innermost((source,))
         if level is None or (inner is not None and inner.depth > level.depth):
             raise refused(source._array)  # type: ignore[arg-type]
         part = Part(source, level)
-        token = current.set(level.around(mode()))
-        try:
-            assign(batch.value, part.lined(batch.ndim) if part.mapped else part.value)
-        finally:
-            current.reset(token)
+        level.call_outside(lambda: assign(batch.value, part.lined(batch.ndim)))
 
     def __setitem__(self, key: Any, number: Any) -> None:
         """`array[...] = number`."""
@@ -239,22 +242,14 @@ def spread_as(x: Tensor, like: Tensor) -> Tensor:
     level = batch.level
     if own.__class__ is not Batch or own.level.depth < level.depth:
         blank = created(from_array(np.zeros((level.size, *x._array.shape), x._array.dtype)))
-        return x + wrap(below(level, blank, batch.value), level)  # + makes a node if x has one
-    value = below(own.level, own.value, batch.value if own.level is level else like)
+        # + makes a node if x has one
+        return x + wrap(level.call_outside(spread_as, blank, batch.value), level)
+    value = own.level.call_outside(spread_as, own.value, batch.value if own.level is level else like)
     if value is own.value:
         return x
     made = wrap(value, own.level)
     made._node = x._node
     return made
-
-
-def below(level: Level, value: Tensor, like: Tensor) -> Tensor:
-    """`spread_as` for the values of a level, in the mode around it."""
-    token = current.set(level.around(mode()))
-    try:
-        return spread_as(value, like)
-    finally:
-        current.reset(token)
 
 
 def recorded(x: Tensor) -> bool:
@@ -284,8 +279,8 @@ class Part:
     """An argument of an op at a level.
 
     `value`: the tensor of all samples if `mapped`, else the tensor that all samples share. `ndim`: the dimensions of
-    one sample. `node`: the argument's node in the level's graph. A shared tensor has one there only if its node was
-    made inside the vmap; its node in an outer graph is used by the ops on the values."""
+    one sample. `node`: the argument's node in the level's graph. A shared tensor has a node in this graph only if the
+    node was made inside the vmap; its node in an outer graph is used by the ops on the values."""
 
     __slots__ = ("value", "mapped", "ndim", "_node", "level")
 
@@ -338,10 +333,8 @@ def innermost(args: Iterable) -> Level:
 
 # -- running an op ---------------------------------------------------------------------------------
 
-RULES: list[
-    Callable
-    # one function, op -> batching rule, registered by func/batching_families.py, which imports this module
-] = []
+# one function, op -> batching rule, registered by func/batching_families.py, which imports this module
+RULES: list[Callable] = []
 
 
 def run(op: Op, args: tuple, level: Level | None = None) -> Any:
@@ -351,7 +344,7 @@ def run(op: Op, args: tuple, level: Level | None = None) -> Any:
 
 @cache
 def runner(op: Op) -> Callable[[tuple, Level], Any]:
-    """The function (args, level) -> outputs of an op. It holds everything that is the same for each call of the op."""
+    """The function (args, level) -> outputs of an op, with everything that does not depend on the call."""
     n, rule, is_view, is_reduction = len(op.inputs), RULES[0](op), op.family is view, op.family is reduction
     ruled = [op.rules[name] is not None for name in op.inputs]
     result = result_type(op)
@@ -411,31 +404,40 @@ def edges_of(ruled: Sequence[bool], parts: Sequence) -> tuple:
 
 def record(op: Op, args: tuple, edges: tuple, outs: list[Tensor]) -> None:
     """Make the node of the outputs, as the op's family does for arrays."""
-    arrays = [t._array for t in outs]
-    several = bool(op.options.get("list")) or len(op.options.get("outputs", "").split()) > 1
-    if op.family is reduction:
-        saved = reduced(op, args, arrays[0])
-    else:
-        saved = op.save(args, edges, arrays)
+    arrays: list = [t._array for t in outs]
     node = object.__new__(op.node_class)
     node.edges, node.seq, node.where, node.shape = edges, tick(), outside(frame(3)), arrays[0].shape
-    if not several:
-        node.saved = saved
+    node.saved = saved(op, args, edges, arrays)
+    if not several(op):
         outs[0]._node = node
         return
-    smooth = [i for i, a in enumerate(arrays) if a.dtype.kind in "fcV" and i != op.options.get("fixed")]
-    node.saved = (*saved, tuple([(a.shape, a.dtype) if i in smooth else None for i, a in enumerate(arrays)]))
     node.shape = None
-    for i in smooth:
+    for i in smooth(op, arrays):
         outs[i]._node = Output(node, i, tick(), arrays[i].shape)
 
 
-def reduced(op: Op, args: tuple, out: Any) -> tuple:
-    """The values that the node of a reduction saves."""
-    x, axes = args[0], args[1]
-    shape = x._array.shape
-    kept = kept_shape(shape, tuple(range(len(shape))) if axes is None else axes)
-    return saved_facts(op.saves, x, out, shape, axes, kept)
+def saved(op: Op, args: tuple, edges: tuple, arrays: list) -> tuple:
+    """The values that the node of the outputs `arrays` saves."""
+    if op.family is reduction:
+        x, axes = args[0], args[1]
+        shape = x._array.shape
+        kept = kept_shape(shape, tuple(range(len(shape))) if axes is None else axes)
+        return saved_facts(op.saves, x, arrays[0], shape, axes, kept)
+    found = op.save(args, edges, arrays)
+    if not several(op):
+        return found
+    chosen = smooth(op, arrays)
+    return (*found, tuple([(a.shape, a.dtype) if i in chosen else None for i, a in enumerate(arrays)]))
+
+
+def several(op: Op) -> bool:
+    """Whether the op has several outputs: its rules take a list of gradients."""
+    return bool(op.options.get("list")) or len(op.options.get("outputs", "").split()) > 1
+
+
+def smooth(op: Op, arrays: list) -> list[int]:
+    """The positions of the outputs that have a gradient."""
+    return [i for i, a in enumerate(arrays) if a.dtype.kind in "fcV" and i != op.options.get("fixed")]
 
 
 WARNED: set[str] = set()

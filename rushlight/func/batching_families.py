@@ -1,4 +1,4 @@
-"""The batching rule of each op: decided by its family, or for general ops by the word `batched` in their entry.
+"""The batching rule of each op: chosen by its family, or for general ops by the word `batched` in their entry.
 
 A rule gets the op, the level, the inputs as `Part`s and the settings of one sample's call. It returns the outputs for
 all samples, with the batch in front. An op without a rule runs sample by sample, with a warning.
@@ -114,8 +114,8 @@ def front(t: Any, dim: int | None, level: Level) -> Any:
 
 
 def without_samples(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
-    """Empty results for 0 samples; their shape is the result's shape for one sample of zeros. (A reshape of an empty
-    batch could not infer -1.)
+    """Empty results for 0 samples, in the shape of the result for one sample of zeros. (A reshape of an empty batch
+    could not infer -1.)
     """
     one = Level(1, level.randomness, level.name)
 
@@ -157,7 +157,7 @@ def align(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
 
 
 def reduction(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
-    """Over the dimensions behind the batch; a sample of no dimensions is reduced over one of size 1."""
+    """Reduce the dimensions after the batch; a 0-d sample gets a dimension of size 1 first."""
     (x,) = parts
     dim, keepdim = settings
     if not x.ndim:
@@ -174,27 +174,27 @@ def matrix(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
     """Stacks of matrices: the batch is one more dimension of the stack."""
     found = flat(parts)
     ndim = max(p.ndim for p in found)
-    # of several outputs, each has another one's leading dimensions
+    # several outputs may have the leading dimensions of different inputs
     apart = len({p.ndim for p in found}) > 1
     if any(p.ndim < 2 for p in found) or (apart and "outputs" in op.options):
         return one_by_one(op, level, parts, settings)
     made = call(op, [p and p.whole(ndim) for p in parts], settings)
     if isinstance(made, Tensor):
         return made
-    # left out for all samples
+    # an output that is left out, for all samples
     return [t.expand((level.size, 0)) if t._array.shape == (0,) else t for t in made]
 
 
 def whole(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
-    """Inputs and results of one shape each."""
+    """The batch is one more dimension of every input and result."""
     return call(op, [p and p.whole() for p in parts], settings)
 
 
 def shift(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
-    """Settings that name dimensions, shapes, keys: a dimension is the next one; shapes and keys begin with the batch.
+    """For settings that are dimensions, shapes or keys: a dimension d becomes d + 1; shapes and keys begin with the
+    batch.
 
-    A sample that is a number is given one dimension of size 1, but not to ops of the word `insert`, which insert
-    dimensions."""
+    A 0-d sample gets a dimension of size 1, except in ops of the word `insert`, which insert dimensions."""
     names = op.inputs + op.settings
     ndim = max((p.ndim for p in flat(parts)), default=0)
     point = ndim == 0 and op.options.get("batched") != "insert"
@@ -207,7 +207,7 @@ def shift(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
 
 
 def without_dim(made: Any) -> Any:
-    """Results for 0-d samples, which the op saw with a dimension of size 1: remove this dimension."""
+    """Remove from results for 0-d samples the dimension of size 1 that the samples got."""
     if isinstance(made, (tuple, list)):
         return [without_dim(t) for t in made]
     return made.squeeze(1) if made._array.ndim == 2 and made._array.shape[1] == 1 else made
@@ -249,7 +249,7 @@ def unfolded(made: Any, b: int) -> Any:
 
 
 def dynamic(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
-    """RuntimeError: the shape of the result depends on the numbers, so no batch can have it."""
+    """RuntimeError: the shape of the result depends on the numbers, and may differ between samples."""
     raise runtime_error(
         "vmap: We do not support batching operators that can output dynamic shape. Attempted to vmap over "
         f"aten::{op.called}."
@@ -275,13 +275,5 @@ def one_by_one(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
     return stack(made, 0) if isinstance(made[0], Tensor) else [stack(list(outs), 0) for outs in zip(*made)]
 
 
-WORDS: dict[str, Callable] = {
-    "align": align,
-    "reduction": reduction,
-    "matrix": matrix,
-    "whole": whole,
-    "shift": shift,
-    "insert": shift,
-    "fold": fold,
-    "dynamic": dynamic,
-}
+WORDS: dict[str, Callable] = {f.__name__: f for f in (align, reduction, matrix, whole, shift, fold, dynamic)}
+WORDS["insert"] = shift

@@ -61,7 +61,7 @@ class Places:
         return t
 
     def closed(self, t: Tensor) -> Tensor:
-        """The opposite."""
+        """The inverse of `opened`."""
         return ops["squeeze"](t, tuple([1 + dim for dim in self.points])) if self.points else t
 
     def result(self, t: Tensor) -> Tensor:
@@ -167,14 +167,19 @@ def along(dim: int) -> tuple:
 
 @rule(along_dim.index_select)
 def index_select(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
-    """With positions for all samples the next dimension's; with each sample's own as x[:, index]."""
+    """Positions that all samples share select along the next dimension; a sample's own positions act as x[:, index]."""
     x, places = parts
     if not places.mapped and x.ndim:
         return call(op, [x.value, places.value], (settings[0] + 1,))
     if not x.ndim:  # a 0-d sample
         return call(op, [x.whole(1), created(from_array(np.zeros(1, np.int64)))], (1,)).reshape((level.size,))
-    vector = places if places.ndim else Part(wrap(places.value.reshape((-1, 1)), level), level)
-    return index(index_ops.index.op, level, [x, [vector]], along(settings[0]))
+    return index(index_ops.index.op, level, [x, [as_vectors(places, level)]], along(settings[0]))
+
+
+def as_vectors(p: Part, level: Level) -> Part:
+    """The tensors of all samples; 0-d samples become vectors of one element."""
+    whole = p.whole()
+    return Part(wrap(whole if p.ndim else whole.reshape((level.size, 1)), level), level)
 
 
 @rule(along_dim.index_add, along_dim.index_copy)
@@ -182,12 +187,7 @@ def index_add(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
     (x, places, source), (dim,) = parts, settings
     if not places.mapped and x.ndim and source.ndim:
         return call(op, [x.whole(), places.value, source.whole()], (dim + 1,))
-    column, one = (
-        Part(wrap(p.whole().reshape((level.size, -1) if not p.ndim else p.whole()._array.shape), level), level)
-        for p in (places, x)
-    )
-    source = Part(
-        wrap(source.whole().reshape((level.size, 1) if not source.ndim else source.whole()._array.shape), level), level
-    )
-    made = write_at(index_ops.write_at.op, level, [one, source, [column]], (*along(dim), op is along_dim.index_add.op))
+    whole, column, source = (as_vectors(p, level) for p in (x, places, source))
+    settings = *along(dim), op is along_dim.index_add.op
+    made = write_at(index_ops.write_at.op, level, [whole, source, [column]], settings)
     return made if x.ndim else made.reshape((level.size,))

@@ -78,7 +78,7 @@ def squeeze(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
 
 @rule(shape.cat)
 def cat(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
-    """Vectors without elements go with tensors of any shape, as in torch: they are left out."""
+    """Empty vectors are left out, as in torch."""
     (tensors,) = parts
     ndim = max([p.ndim for p in tensors], default=0)
     kept = [p for p in tensors if p.ndim == ndim or p.value._array.shape[p.mapped :] != (0,)]
@@ -87,7 +87,7 @@ def cat(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
 
 @rule(shape.unflatten)
 def unflatten(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
-    """The given shape replaces one dimension: it does not include the batch."""
+    """The given shape replaces one dimension; it does not contain the batch."""
     (x,), (dim, sizes) = parts, settings
     point = not x.ndim
     made = call(op, [x.whole(point)], (shifted("dim", dim, level.size, x.ndim), sizes))
@@ -96,7 +96,7 @@ def unflatten(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
 
 @rule(shape.flatten)
 def flatten(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
-    """A number becomes a vector of one number."""
+    """A 0-d sample becomes a vector of one element."""
     (x,) = parts
     return call(op, [x.whole(not x.ndim)], [shifted("dim", dim, level.size, x.ndim) for dim in settings])
 
@@ -184,9 +184,7 @@ def mv(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
 
 @rule(matmul.linear)
 def linear(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
-    """One product if all samples share the weight, else one for each sample: (B, n, k) @ (B, k, m)
-    + (B, 1, m).
-    """
+    """One product if all samples share the weight, else (B, n, k) @ (B, k, m) + (B, 1, m)."""
     x, weight, bias = parts
     if not weight.mapped:
         r = call(op, [x.value, weight.value, None if bias is None or bias.mapped else bias.value], ())
@@ -202,7 +200,7 @@ def linear(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
 
 @rule(along_dim.gather)
 def gather(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
-    """An index without dimensions gives one number."""
+    """A 0-d index gives one number."""
     x, index = parts
     if index.ndim == x.ndim:
         return shift(op, level, parts, settings)
@@ -211,7 +209,7 @@ def gather(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
 
 @rule(along_dim.scatter, along_dim.scatter_add, along_dim.reduce_at)
 def scatter(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
-    """The source may be one number for all places: then it gets the index's shape."""
+    """A source that is one number for all positions is expanded to the index's shape."""
     x, index, source = parts
     if source.ndim == 0 and index.ndim:
         shape = index.whole()._array.shape
@@ -238,7 +236,7 @@ def embedding(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
 
 
 def below(index: Part, n: int) -> Tensor:
-    """Indices of each sample into its own n rows of a table of all."""
+    """Indices into the n rows of each sample, as indices into the rows of all samples."""
     starts = arange(index.level.size) * n
     return index.whole() + starts.reshape((-1,) + (1,) * index.ndim)
 
@@ -265,7 +263,7 @@ def rows_summed(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
 
 @rule(reduce.var_core)
 def var_core(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
-    """A 0-d sample is reduced over its one added dimension; () means all dimensions."""
+    """A 0-d sample is reduced over an added dimension; () means all dimensions."""
     (x,), (_, correction) = parts, settings
     if x.ndim:
         return shift(op, level, parts, settings)

@@ -42,8 +42,8 @@ def gradcheck(
     Inputs that require grad are varied; they should be float64 or complex128. For complex numbers x = a + i b the
     gradient is d/da + i d/db of the real part of conj(v) f, for v = 1 and i. `check_forward_ad` compares tangents, too;
     `check_backward_ad=False` skips gradients. Returns True; on a mismatch raises GradcheckError (a RuntimeError), or
-    returns False with `raise_exception=False`. Of a sparse input all elements are varied; with `masked` those that are
-    stored.
+    returns False with `raise_exception=False`. All elements of a sparse input are varied, with `masked` only the stored
+    elements.
 
     >>> x = rushlight.tensor([0.5, 1.5], dtype=rushlight.float64, requires_grad=True)
     >>> rushlight.autograd.gradcheck(rushlight.sin, (x,))
@@ -127,16 +127,8 @@ def compare(func: Callable, args: Sequence, varied: list[Tensor], k: int, eps: f
             for i, (x, g) in enumerate(zip(varied, analytic)):
                 numeric = difference(x, [s[place] for s in slopes[i]], unit)
                 found = np.zeros_like(x._array) if g is None else g._array
-                if not np.allclose(found, numeric, rtol, atol, equal_nan=True):
-                    raise GradcheckError(
-                        explain(
-                            f"Jacobian mismatch for output {k} with respect to input "
-                            f"{i},\nnumerical:{numeric}\n"
-                            f"analytical:{found}",
-                            "is the backward of the op right, and the input float64?",
-                            output_element=place,
-                        )
-                    )
+                what = f"Jacobian mismatch for output {k} with respect to input {i}"
+                check_close(found, numeric, rtol, atol, what, "backward", output_element=place)
 
 
 def compare_tangents(
@@ -152,16 +144,21 @@ def compare_tangents(
                 tangent = unpack_dual(outputs_of(func, duals)[k]).tangent
             numeric = slope(func, args, x, k, place, unit, eps)
             found = np.zeros_like(numeric) if tangent is None else tangent._array
-            if not np.allclose(found, numeric, rtol, atol, equal_nan=True):
-                raise GradcheckError(
-                    explain(
-                        f"Jacobian computed with forward mode mismatch for output {k} with "
-                        f"respect to input {i},\n"
-                        f"numerical:{numeric}\nanalytical:{found}",
-                        "is the jvp of the op right, and the input float64?",
-                        input_element=place,
-                    )
-                )
+            what = f"Jacobian computed with forward mode mismatch for output {k} with respect to input {i}"
+            check_close(found, numeric, rtol, atol, what, "jvp", input_element=place)
+
+
+def check_close(
+    found: np.ndarray, numeric: np.ndarray, rtol: float, atol: float, what: str, rule: str, **place: tuple
+) -> None:
+    if not np.allclose(found, numeric, rtol, atol, equal_nan=True):
+        raise GradcheckError(
+            explain(
+                f"{what},\nnumerical:{numeric}\nanalytical:{found}",
+                f"is the {rule} of the op right, and the input float64?",
+                **place,
+            )
+        )
 
 
 def directions(x: Tensor) -> Iterator[tuple[tuple, complex]]:

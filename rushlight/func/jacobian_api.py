@@ -29,7 +29,7 @@ __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
 def vjp(
     func: Callable, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
 ) -> tuple[Any, Any]:
-    """(f(x), v' J): the gradient of the outputs weighted by `v`. `v` may be left out if the output is one number.
+    """(f(x), v' J): the gradient of the outputs weighted by `v`, which is optional if the output is one number.
 
     RuntimeError if `v` does not fit the outputs.
 
@@ -89,11 +89,8 @@ def check_strategy(strategy: str, vectorize: bool, create_graph: bool, strict: b
     name = "torch.autograd.functional.jacobian: "
     if strategy not in ("forward-mode", "reverse-mode"):
         raise AssertionError(
-            'Expected strategy to be either "forward-mode" or "reverse-mode". Hint: If your '
-            "function has "
-            'more outputs than inputs, "forward-mode" tends to be more performant. Otherwise, '
-            "prefer to "
-            'use "reverse-mode".'
+            'Expected strategy to be either "forward-mode" or "reverse-mode". Hint: If your function has more outputs '
+            'than inputs, "forward-mode" tends to be more performant. Otherwise, prefer to use "reverse-mode".'
         )
     forward = strategy == "forward-mode"
     if forward and create_graph:

@@ -21,6 +21,8 @@ from rushlight.core.node import Hooks, Parts, Start, with_hooks
 from rushlight.core.table import ruled_inputs
 from rushlight.core.tensor import Tensor, created, from_array
 from rushlight.core.worlds import TENSORS, sum_to_tensor
+from rushlight.func import batching
+from rushlight.func.batching import several
 from rushlight.ops.index.along_dim import embedding, index_copy, scatter, without_gradient
 from rushlight.ops.index.index_tensors import write_at
 
@@ -149,8 +151,7 @@ def diagonally(op: Any, args: tuple, outs: list, tangents: Given, record: bool) 
 def transposed(op: Any, args: tuple, outs: list, tangents: Given, record: bool) -> list:
     """The tangents of any op: the derivative of g -> J' g by g, in the direction of the inputs' tangents."""
     node = node_like(op, args, outs, tuple([None if t is None else True for t in tangents]))
-    smooth = [i for i, x in enumerate(outs) if x._array.dtype.kind in "fcV" and i != op.options.get("fixed")]
-    gs = {i: start(outs[i]) for i in smooth}
+    gs = {i: start(outs[i]) for i in batching.smooth(op, [x._array for x in outs])}
     with within(grad=True):
         with within(transposes=True):
             gradients = node.tensors(Parts(gs) if several(op) else gs[0]) if gs else ()
@@ -178,31 +179,13 @@ def start(out: Tensor) -> Tensor:
     return g
 
 
-def several(op: Any) -> bool:
-    """Whether the op has several outputs: its rules take a list of gradients."""
-    return bool(op.options.get("list")) or len(op.options.get("outputs", "").split()) > 1
-
-
 def node_like(op: Any, args: tuple, outs: list, edges: tuple) -> Any:
     """A node of the op outside any graph, with the saved values that the rules of `edges` need."""
     node: Any = object.__new__(with_hooks(op.node_class))
     node.extra, node.edges, node.seq, node.where, node.shape = Hooks(), edges, 0, None, outs[0]._array.shape
     # rules that read an output get the output itself, with its node
     node.extra.dual = lambda t, i: outs[i]
-    arrays = [x._array for x in outs]
-    if op.family is families.reduction:
-        shape, axes = args[0]._array.shape, args[1]
-        kept = families.kept_shape(shape, tuple(range(len(shape))) if axes is None else axes)
-        node.saved = families.saved_facts(op.saves, args[0], arrays[0], shape, axes, kept)
-    else:
-        node.saved = op.save(args, edges, arrays)
-    if several(op):
-        node.saved += (
-            [
-                (a.shape, a.dtype) if a.dtype.kind in "fcV" and i != op.options.get("fixed") else None
-                for i, a in enumerate(arrays)
-            ],
-        )
+    node.saved = batching.saved(op, args, edges, [x._array for x in outs])
     return node
 
 
@@ -211,7 +194,7 @@ def zeros(x: Tensor) -> Tensor:
 
 
 def lying_as(t: Tensor, x: Tensor) -> Tensor:
-    """The tangent t with the strides of x, so that as_strided views of both mean the same elements."""
+    """The tangent t with the strides of x, so that as_strided views of both have the same elements."""
     return t if t.stride() == x.stride() else t._placed(x.stride())  # type: ignore[attr-defined]
 
 

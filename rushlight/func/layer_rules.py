@@ -122,7 +122,7 @@ def nll_loss(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
 
 
 def fold_classes(op: Op, level: Level, x: Tensor, target: Part, weight: Part | None, ignored: int) -> Tensor:
-    """-weight x[target] for each element: (B, N, *d), or (B,) where a sample is one target."""
+    """-weight x[target] for each element: (B, N, *d), or (B,) if a sample is one target."""
     made = call(op, [rows(x, target), rows(target.whole(), target), weight and weight.value], (ignored, "none"))
     return unfolded(made, level.size) if target.ndim else made
 

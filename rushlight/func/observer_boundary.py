@@ -1,4 +1,4 @@
-"""Separates the watchers of a vmap: inner watchers see the ops on batched tensors, outer ones the ops on the values."""
+"""Separates the watchers of a vmap: inner ones get the ops on batched tensors, outer ones the ops on the values."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from rushlight.core.tensor import Tensor
 
 
 class Boundary(Inner):
-    """Forwards events to the watchers around a vmap, except events on its batched tensors: those watchers see the ops
-    on the values instead."""
+    """Forwards events to the watchers around a vmap, except events on its batched tensors: the watchers get the ops on
+    the values instead."""
 
     def __init__(self, level: Any, outer: Watcher):
         self.level, self.outer = level, outer

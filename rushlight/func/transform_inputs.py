@@ -36,7 +36,7 @@ class Variables(within):
 
     def __exit__(self, *exc: object) -> None:
         super().__exit__(*exc)
-        self.changes = {}  # they name the variables themselves: a cycle
+        self.changes = {}  # breaks a reference cycle
         for one in self.starts:
             one.open = False
 

@@ -5,7 +5,7 @@ The gradient (v' J of each sample) runs by the same fallback, so gradients nest.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any
 
@@ -13,8 +13,8 @@ import numpy as np
 
 from rushlight.base.errors import runtime_error
 from rushlight.base.pytree import TreeSpec, tree_flatten, tree_unflatten
-from rushlight.core.mode import current, mode
 from rushlight.core.mode import innermost as innermost_watcher
+from rushlight.core.mode import mode
 from rushlight.core.node import Node, Output, tick
 from rushlight.core.tensor import Tensor, from_array
 from rushlight.core.worlds import TENSORS
@@ -38,13 +38,7 @@ class OneByOne(Node):
         given = [g[i] if i in g else from_array(np.zeros(*facts)) for i, facts in smooth.items()]
 
         def pull(*both: Any) -> tuple:
-            def outputs(*xs: Tensor) -> tuple:
-                whole = list(both[:count])
-                for i, x in zip(varied, xs):
-                    whole[i] = x
-                made = self.call(whole)[0]
-                return tuple(made[i] for i in smooth)
-
+            outputs = restricted(self.call, varied, smooth, both[:count])
             return vjp(outputs, *[both[i] for i in varied])[1](both[count:])
 
         return one_by_one(pull, (*leaves, *given), {})
@@ -63,11 +57,7 @@ def one_by_one(function: Callable, args: tuple, kwargs: dict) -> Any:
         a, k = tree_unflatten(given, spec)
         return tree_flatten(function(*a, **k))
 
-    token = current.set(level.around(mode()))
-    try:
-        flat, tree = stacked(call, leaves, level)
-    finally:
-        current.reset(token)
+    flat, tree = level.call_outside(stacked, call, leaves, level)
     outs = [wrap(t, level) if isinstance(t, Tensor) else t for t in flat]
     record(call, leaves, outs, level)
     push(call, leaves, outs, level)
@@ -112,6 +102,12 @@ def push(call: Callable, leaves: list, outs: list, level: Level) -> None:
 
 def pushed(call: Callable, varied: list[int], smooth: list[int], leaves: list, tangents: list) -> tuple:
     """The tangents of the outputs `smooth`, from the tangents of the inputs `varied`."""
+    outputs = restricted(call, varied, smooth, leaves)
+    return jvp(outputs, tuple(leaves[i] for i in varied), tuple(tangents))[1]
+
+
+def restricted(call: Callable, varied: list[int], smooth: Iterable[int], leaves: Sequence) -> Callable:
+    """The function from the inputs `varied` to the outputs `smooth`; the other inputs are constant."""
 
     def outputs(*xs: Tensor) -> tuple:
         whole = list(leaves)
@@ -120,7 +116,7 @@ def pushed(call: Callable, varied: list[int], smooth: list[int], leaves: list, t
         made = call(whole)[0]
         return tuple(made[i] for i in smooth)
 
-    return jvp(outputs, tuple(leaves[i] for i in varied), tuple(tangents))[1]
+    return outputs
 
 
 def differentiable(outs: list) -> dict[int, tuple]:

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from rushlight.base.errors import runtime_error
-from rushlight.core.mode import current, mode
 from rushlight.core.tensor import Tensor, from_array
 from rushlight.func.batching import Batch, Level, wrap
 
@@ -79,11 +78,7 @@ def drawn(level: Level, x: Tensor, draw: Callable) -> Tensor | None:
     array: Any = x._array
     if level.randomness != "different" or not isinstance(array, Batch) or array.level is not level:
         return None
-    token = current.set(level.around(mode()))
-    try:
-        return wrap(draw(array.value), level)
-    finally:
-        current.reset(token)
+    return wrap(level.call_outside(draw, array.value), level)
 
 
 Level.draws, Level.drawn = Draws, drawn  # type: ignore[attr-defined]

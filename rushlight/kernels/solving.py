@@ -43,7 +43,7 @@ def cofactors(x: ndarray) -> ndarray:
     if near.all():
         return of_singular_values(x)
     r = np.linalg.det(x)[..., None, None] * inverse.mT
-    if near.any():  # only the singular ones, such as 1 of 500 3 x 3: computing all of them took seven times as long
+    if near.any():  # only the nearly singular matrices: for 1 of 500 3 x 3, computing all took seven times as long
         r[near] = of_singular_values(x[near])
     return r
 
@@ -128,7 +128,7 @@ def triangular(a: ndarray, b: ndarray, upper: bool = False, unitriangular: bool 
 
 @_quiet
 def cholesky_solution(b: ndarray, factor: ndarray, upper: bool = False) -> ndarray:
-    """X with A X = b, where A = L L^H for the lower factor L (L^H L of the upper): two triangular equations."""
+    """X with A X = b by two triangular equations: A = L L^H for a lower factor L, U^H U for an upper factor U."""
     other = factor.mT.conj()
     lower, above = (other, factor) if upper else (factor, other)
     return triangular(above, triangular(lower, b), True)

@@ -18,7 +18,7 @@ SORTED_ELEMENTS = 32  # most elements of a row for which sorting is as fast as a
 
 
 def kthvalue(x: ndarray, k: int, dim: int = -1, keepdim: bool = False) -> tuple[ndarray, ndarray]:
-    """The k-th smallest element along a dimension, k from 1 on."""
+    """The k-th smallest element along a dimension, counted from 1."""
     count = counted(x, dim, "kthvalue")
     if not 1 <= k <= count:
         raise ValueError(f"selected number k out of range for dimension {dim}; hint: 1 <= k <= {count}")
@@ -36,7 +36,7 @@ def median_dim(x: ndarray, dim: int, keepdim: bool = False) -> tuple[ndarray, nd
 
 
 def nanmedian_dim(x: ndarray, dim: int, keepdim: bool = False) -> tuple[ndarray, ndarray]:
-    """The median ignoring nan; nan if all elements are."""
+    """The median ignoring nan; nan if all elements are nan."""
     count = counted(x, dim, "nanmedian")
     if not x.ndim or x.dtype.kind not in "fV":
         return median_dim(x, dim, keepdim)
@@ -104,7 +104,7 @@ def most_frequent(x: ndarray, dim: int) -> tuple[ndarray, ndarray]:
 
 
 def ascending(x: ndarray) -> ndarray:
-    """Each row sorted, nan last; NumPy alone puts bfloat16's nan anywhere."""
+    """Each row sorted, nan last. NumPy does not order the nan of bfloat16."""
     return np.sort(x.astype(np.float32), -1).astype(x.dtype) if x.dtype.kind == "V" else np.sort(x, -1)
 
 
@@ -197,8 +197,8 @@ def by_counting(x: ndarray) -> Runs | None:
 
 
 def unique_consecutive(x: ndarray, dim: int | None, more: bool = True) -> Runs:
-    """The elements that differ from their predecessor; with `dim` the slices. With more=False only these, in a fifth of
-    the time.
+    """The elements (with `dim`, the slices) that differ from their predecessor, their inverse and counts; with
+    more=False only the elements, in a fifth of the time.
     """
     if dim is None and not more:
         x = x.reshape(-1)

@@ -1,4 +1,4 @@
-"""Special functions: SciPy's, imported when first called, under torch's names."""
+"""SciPy's special functions with torch's names, imported when first called."""
 
 from __future__ import annotations
 

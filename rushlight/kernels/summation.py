@@ -38,37 +38,21 @@ def added(x: ndarray, dims: Any = None, keepdim: bool = False) -> ndarray:
     of 100,000 rows is off by 1e-5. Products of ones with blocks of rows, by BLAS, take 0.1 to 1 of the time.
     """
     axes = (dims,) if dims.__class__ is int else dims
-    if (
-        axes == (0,)
-        and x.ndim == 2
-        and x.dtype in ONES
-        and x.flags.c_contiguous
-        and (len(x) <= BLOCK_ROWS or x.size >= BLAS_ELEMENTS)
-    ):
-        r = rows_added(x)  # 100 x 16: 1.6 us; NumPy's loop over the rows takes 3.7
-        return r[None] if keepdim else r
-    if (
-        x.ndim
-        and (axes == (-1,) or axes == (x.ndim - 1,))
-        and IN_TURN_ELEMENTS < x.shape[-1] <= EINSUM_ELEMENTS
-        and x.dtype in ONES
-        and x.flags.c_contiguous
-    ):
-        r = rows_einsum("...n->...", x)
-        return r[..., None] if keepdim else r
-    if (
-        (axes == (1,) or axes == (-2,))
-        and x.ndim == 3
-        and x.size >= BLAS_ELEMENTS
-        and x.dtype in ONES
-        and x.flags.c_contiguous
-    ):
-        r = rows_added(x)  # a mean over tokens, 8 x 32 x 128: 4 us; the general path below takes 11
-        return r[:, None] if keepdim else r
-    if axes and len(axes) > 1 and (n := row_length(x.shape, axes)) and x.dtype in ONES and x.flags.c_contiguous:
-        lead = x.shape[: x.ndim - len(axes)]
-        r = along_rows(x.reshape(*lead, n))
-        return r.reshape(lead + (1,) * len(axes)) if keepdim else r
+    if axes and x.dtype in ONES and x.flags.c_contiguous:
+        ndim = x.ndim
+        if ndim == 2 and axes == (0,) and (len(x) <= BLOCK_ROWS or x.size >= BLAS_ELEMENTS):
+            r = rows_added(x)  # 100 x 16: 1.6 us; NumPy's loop over the rows takes 3.7
+            return r[None] if keepdim else r
+        if ndim and axes in ((-1,), (ndim - 1,)) and IN_TURN_ELEMENTS < x.shape[-1] <= EINSUM_ELEMENTS:
+            r = rows_einsum("...n->...", x)
+            return r[..., None] if keepdim else r
+        if ndim == 3 and axes in ((1,), (-2,)) and x.size >= BLAS_ELEMENTS:
+            r = rows_added(x)  # a mean over tokens, 8 x 32 x 128: 4 us; the general path below takes 11
+            return r[:, None] if keepdim else r
+        if len(axes) > 1 and (n := row_length(x.shape, axes)):
+            lead = x.shape[: ndim - len(axes)]
+            r = along_rows(x.reshape(*lead, n))
+            return r.reshape(lead + (1,) * len(axes)) if keepdim else r
     if x.size < BLAS_ELEMENTS or x.dtype not in ONES or not (axes is None or axes and valid(axes, x.ndim)):
         # half precision is added in float32: a sum of ones would stop at 2048, or 256
         if x.itemsize == 2 and x.dtype.kind in "fV":
@@ -81,8 +65,13 @@ def added(x: ndarray, dims: Any = None, keepdim: bool = False) -> ndarray:
     # sums over channels: 2 x 8 x 24 x 24 in 7 us, not 27
     if ends_in_rows(x.shape, axes) and x.flags.c_contiguous:
         return in_c_order(add_reduce(x, dims, None, None, keepdim))
+    return in_blocks(x, axes, keepdim)
+
+
+def in_blocks(x: ndarray, axes: tuple, keepdim: bool) -> ndarray:
+    """`added` by blocks of rows, for distinct axes."""
     order = list(range(x.ndim))
-    if not x.flags.c_contiguous:  # in memory order, if x is a whole block of memory
+    if not x.flags.c_contiguous:  # in memory order, if x has no gaps
         by_stride = sorted(order, key=[-s for s in x.strides].__getitem__)
         order = by_stride if x.transpose(by_stride).flags.c_contiguous else order
         x = np.ascontiguousarray(x.transpose(order))
@@ -115,8 +104,8 @@ def copy_like(leaf: ndarray, g: ndarray) -> ndarray:
 
 
 def row_length(shape: tuple, axes: tuple) -> int:
-    """The number of elements in the summed dimensions if they are the last ones, without repeats, and rows of this
-    length suit einsum; else 0.
+    """The number of elements in the summed dimensions if these are the last dimensions, without repeats, and einsum
+    suits rows of this length; else 0.
     """
     ndim = len(shape)
     kept = ndim - len(axes)
@@ -127,7 +116,7 @@ def row_length(shape: tuple, axes: tuple) -> int:
 
 
 def ends_in_rows(shape: tuple, axes: tuple) -> bool:
-    """True if the last dimensions are summed, as NumPy does pairwise, and only few such sums are then added."""
+    """True if the last dimensions are summed, which NumPy does pairwise, and only few of these sums are then added."""
     d, n = len(shape) - 1, 1
     while d in axes:
         n *= shape[d]
@@ -136,9 +125,9 @@ def ends_in_rows(shape: tuple, axes: tuple) -> bool:
 
 
 def along_rows(x: ndarray) -> ndarray:
-    """The sum of each row (..., n). For 8 to 1024 elements einsum adds up four vectors in parallel: 128 x 400 in 14 us,
-    NumPy's pairwise sum 33; 10,000 x 16 in 42, not 190. A row gets the same bits for any number of rows (BLAS would
-    give others).
+    """The sum of each row (..., n). For 8 to 1024 elements einsum adds up four vectors in parallel: 128 x 400 takes 14
+    us (NumPy's pairwise sum 33), 10,000 x 16 takes 42 (190). A row's sum has the same bits for any number of rows,
+    unlike with BLAS.
     """
     n = x.shape[-1]
     # 51,200 rows of 2 in 0.1 ms; NumPy's loop over each row takes 1
@@ -156,8 +145,8 @@ def valid(axes: tuple, ndim: int) -> bool:
 
 
 def block_by_block(x: ndarray, axes: list[int]) -> ndarray:
-    """The sum over the sorted `axes`, with all dimensions kept: each run of adjacent axes at once, a short last run
-    last.
+    """The sum over the sorted `axes`, with all dimensions kept. Each run of adjacent axes is one sum; trailing axes of
+    few elements are summed last.
     """
     shape = list(x.shape)
     blocks: list[list[int]] = []
@@ -180,8 +169,8 @@ def block_by_block(x: ndarray, axes: list[int]) -> ndarray:
 
 
 def product(ones: ndarray, x: ndarray) -> ndarray:
-    """Large products run on one BLAS thread: several threads would keep spinning and slow down the loops that come next
-    (a step of a large MLP on two threads: 104 ms, and 58).
+    """A product; large ones run on one BLAS thread, since several threads keep spinning and slow down the next loops (a
+    step of a large MLP: 104 ms on two threads, 58 on one).
     """
     multiply = np.dot if x.ndim == 2 else np.matmul  # gemv; matmul takes three times as long
     return alone()(multiply, ones, x) if x.size >= THREADED_ELEMENTS else multiply(ones, x)

@@ -1,6 +1,6 @@
 """Combining numbers at indices that may repeat: r[index[i], j] = r[index[i], j] + g[i, j], or *, maximum, minimum.
 
-NumPy's `ufunc.at` does it, at 6 ns a number for flat indices, and several times slower for others.
+NumPy's `ufunc.at` takes 6 ns per number for flat indices, and several times as long for other indices.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ UFUNCS = {"sum": np.add, "prod": np.multiply, "amax": np.maximum, "amin": np.min
 
 def land(r: ndarray, index: ndarray, g: ndarray, dim: int, how: str, name: str) -> None:
     """g[i][j] combined into r[index[i][j]][j] for dim 0, and so on. r is in C order; g has the shape of the index.
-    RuntimeError in the name of the op for an index out of range.
+    RuntimeError that names the op for an index out of range.
     """
     line = line_of(index, r.shape, dim)
     check_index(index if line is None else line, r.shape[dim], name, dim, RuntimeError)
