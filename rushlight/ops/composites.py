@@ -25,11 +25,11 @@ def rewritten(x: Tensor, function: Callable, *args: Any, **kwargs: Any) -> Tenso
 
 
 def checked_method(f: F) -> F:
-    """Make a function a method of Tensor that names an argument of a wrong kind."""
+    """Make a function a method of Tensor whose errors name an argument of the wrong type."""
     return method(suggesting(f, always=True))
 
 
-# Functions of one or two microseconds, whose calls a wrapper would make slower.
+# functions of one or two microseconds, which a wrapper would slow down
 QUICK = frozenset(
     (
         *("add", "sub", "subtract", "div", "divide", "true_divide", "mul", "matmul", "mm", "bmm"),
@@ -43,7 +43,7 @@ def composite(
 ) -> Callable[[F], F]:
     """Register a function made of ops: in the world of tensors, and as a method of Tensor under these names.
 
-    `looks`: it looks at numbers, or computes with arrays; inside vmap it runs sample by sample. `factors`: see
+    `looks`: the function reads numbers or computes with arrays, so vmap runs it sample by sample. `factors`: see
     `older_overload`."""
 
     def register(f: F) -> F:
@@ -55,7 +55,7 @@ def composite(
         if factors:
             f = older_overload(f, taken, factors)
         for name in own:
-            # rules mean an entry by its own order of parameters, and a shared helper by its name
+            # in rules, these names are entries, with their order of parameters, or shared helpers
             if name not in TABLE and name not in SHARED:
                 TENSORS[name] = f
             if function:
@@ -68,8 +68,8 @@ def composite(
 
 
 def older_overload(f: F, taken: int, factors: tuple[str, ...]) -> F:
-    """The function of `taken` tensors, which also takes its factors as torch did before they had names, and as older
-    optimizers have them: v.addcmul_(1 - b, g, g), addmm(beta, x, alpha, y, z). They are the numbers, in this order."""
+    """The function of `taken` tensors, which also accepts its factors by position, as older torch and older optimizers
+    do: v.addcmul_(1 - b, g, g), addmm(beta, x, alpha, y, z). The numbers are the factors, in this order."""
 
     @wraps(f)
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -93,7 +93,7 @@ FUNCTIONS: dict[str, Callable] = {}  # composites that the package offers beside
 
 
 def offered() -> dict[str, Callable]:
-    """What the package offers of the ops that are loaded, by name; those of namespaces with their prefix."""
+    """The public functions of the loaded ops, by name; the names of a namespace have its prefix."""
     table = {
         name: one.call
         for one in TABLE.values()

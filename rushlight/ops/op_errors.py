@@ -154,7 +154,7 @@ def explained(call: Failed) -> Exception | None:
     return call.kind(explain(*call.parts, **call.facts)) if own else None
 
 
-# (types of the error, a part of its message, the function that translates it, or returns None to leave it to the next)
+# (types of the error, a part of the message, the rule); a rule that returns None leaves the error to the next rule
 RULES: tuple[tuple[Any, str, Callable[[Failed], Exception | None]], ...] = (
     (Exception, "\n  at: ", with_facts),
     (np.exceptions.AxisError, "", of_axis),
