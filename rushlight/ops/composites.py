@@ -13,7 +13,7 @@ from rushlight.base.public_function import MORE, public
 from rushlight.core.build import before_write
 from rushlight.core.table import NUMPY, SHARED, TABLE, in_namespace, parameters
 from rushlight.core.tensor import Tensor, method
-from rushlight.core.views import assign
+from rushlight.core.views import assign, into
 from rushlight.core.worlds import TENSORS
 
 F = TypeVar("F", bound=Callable)
@@ -22,6 +22,11 @@ F = TypeVar("F", bound=Callable)
 def rewritten(x: Tensor, function: Callable, *args: Any, **kwargs: Any) -> Tensor:
     """x = function(x, ...), written into x."""
     return assign(x, function(before_write(x, args), *args, **kwargs))
+
+
+def given(out: Any, made: Any) -> Any:
+    """The result, written into `out` if that is given."""
+    return made if out is None else into(out, made)
 
 
 def checked_method(f: F) -> F:

@@ -626,8 +626,7 @@ def sparse_bsr_tensor(
     tensor([[0., 0., 1., 2.],
             [0., 0., 3., 4.]])
     """
-    parts = crow_indices, col_indices, values, size, dtype, device, requires_grad
-    return from_parts(0, *parts, blocks=True)
+    return from_parts(0, crow_indices, col_indices, values, size, dtype, device, requires_grad, blocks=True)
 
 
 def sparse_bsc_tensor(
@@ -649,8 +648,7 @@ def sparse_bsc_tensor(
     tensor([[0., 0.],
             [1., 2.]])
     """
-    parts = ccol_indices, row_indices, values, size, dtype, device, requires_grad
-    return from_parts(1, *parts, blocks=True)
+    return from_parts(1, ccol_indices, row_indices, values, size, dtype, device, requires_grad, blocks=True)
 
 
 def sparse_compressed_tensor(

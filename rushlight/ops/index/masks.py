@@ -14,7 +14,7 @@ from rushlight.core.tensor import Tensor, created, from_array, method, noticed, 
 from rushlight.core.views import into
 from rushlight.kernels import index as kernels
 from rushlight.kernels.index import HERE
-from rushlight.ops.composites import composite
+from rushlight.ops.composites import composite, given
 from rushlight.ops.index.index_tensors import index
 from rushlight.ops.math.arithmetic import writing
 from rushlight.ops.math.elementwise import masked
@@ -166,8 +166,7 @@ def nonzero(input: Tensor, *, out: Tensor | None = None, as_tuple: bool = False)
     rows = as_int64(np.stack(found)).T
     if as_tuple:
         return created(from_array(rows)).unbind(1)
-    made = created(from_array(rows if input._array.ndim else rows[:, :0].copy()))
-    return made if out is None else into(out, made)
+    return given(out, created(from_array(rows if input._array.ndim else rows[:, :0].copy())))
 
 
 @composite("argwhere")

@@ -12,7 +12,7 @@ from rushlight.core.tensor import Tensor, created, from_array, holder, method, n
 from rushlight.core.views import into
 from rushlight.kernels.index import HERE
 from rushlight.kernels.ufunc_at import all_below
-from rushlight.ops.composites import composite
+from rushlight.ops.composites import composite, given
 from rushlight.ops.index import index_tensors as table
 from rushlight.ops.index.along_dim import reduce_at
 from rushlight.ops.index.gather_scatter import check_places, check_slices, covered, gather, landed, lined
@@ -239,8 +239,7 @@ def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1, out: Tenso
     found = nonzero(input)._array[:size]
     rows = np.full((size, input._array.ndim), fill_value, np.int64)
     rows[: len(found)] = found
-    made = created(from_array(rows))
-    return made if out is None else into(out, made)
+    return given(out, created(from_array(rows)))
 
 
 for function in (scatter_reduce, index_reduce):

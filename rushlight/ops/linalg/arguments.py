@@ -12,12 +12,6 @@ from rushlight.base import dtypes
 from rushlight.base.errors import runtime_error, type_error
 from rushlight.core.mode import mode
 from rushlight.core.tensor import Tensor, holder
-from rushlight.core.views import into
-
-
-def given(out: Any, made: Any) -> Any:
-    """The result, or `out` filled with it."""
-    return made if out is None else into(out, made)
 
 
 def with_names(function: Callable, name: str, **names: str) -> Callable:

@@ -14,9 +14,9 @@ from rushlight.core.table import TABLE
 from rushlight.core.tensor import Tensor, from_array
 from rushlight.creation.factories import eye
 from rushlight.kernels.factorizations import reflected
-from rushlight.ops.composites import composite
+from rushlight.ops.composites import composite, given
 from rushlight.ops.linalg import decompose as f
-from rushlight.ops.linalg.arguments import check_matrix, check_same, check_square, check_tensor, first_failure, given
+from rushlight.ops.linalg.arguments import check_matrix, check_same, check_square, check_tensor, first_failure
 from rushlight.ops.linalg.matmul_api import conjugate_transpose, matmul
 from rushlight.ops.math.complex import conj
 from rushlight.ops.math.elementwise import mul

@@ -11,10 +11,10 @@ from rushlight.base.return_types import return_type
 from rushlight.core.tensor import Tensor, from_array
 from rushlight.creation.factories import eye
 from rushlight.kernels.factorizations import order_of
-from rushlight.ops.composites import composite
+from rushlight.ops.composites import composite, given
 from rushlight.ops.index.along_dim import gather
 from rushlight.ops.linalg import decompose as f
-from rushlight.ops.linalg.arguments import check_equation, check_matrix, check_same, check_square, first_failure, given
+from rushlight.ops.linalg.arguments import check_equation, check_matrix, check_same, check_square, first_failure
 from rushlight.ops.linalg.matmul_api import conjugate_transpose
 from rushlight.ops.linalg.solve import triangular
 from rushlight.ops.shape.views import narrow, tril, triu

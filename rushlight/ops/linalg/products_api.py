@@ -13,8 +13,8 @@ from rushlight.core.arguments import check_dtypes, check_same_dtype, wrap
 from rushlight.core.table import TABLE
 from rushlight.core.tensor import Tensor, method
 from rushlight.creation.factories import eye, ones_like
-from rushlight.ops.composites import composite
-from rushlight.ops.linalg.arguments import check_square, check_tensor, given, with_names
+from rushlight.ops.composites import composite, given
+from rushlight.ops.linalg.arguments import check_square, check_tensor, with_names
 from rushlight.ops.linalg.matmul import dot
 from rushlight.ops.linalg.matmul_api import bmm, check_summed, matmul, outer, plus
 from rushlight.ops.math import elementwise as e

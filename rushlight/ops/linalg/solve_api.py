@@ -12,7 +12,7 @@ from rushlight.base.errors import LinAlgError, explain, runtime_error, warn_once
 from rushlight.base.return_types import return_type
 from rushlight.core.tensor import Tensor, created, from_array
 from rushlight.core.views import into
-from rushlight.ops.composites import composite
+from rushlight.ops.composites import composite, given
 from rushlight.ops.linalg import solve as s
 from rushlight.ops.linalg.arguments import (
     check_equation,
@@ -22,7 +22,6 @@ from rushlight.ops.linalg.arguments import (
     check_square,
     check_tensor,
     first_failure,
-    given,
     with_names,
 )
 from rushlight.ops.linalg.matmul_api import matmul

@@ -10,9 +10,8 @@ from numpy.lib.stride_tricks import as_strided
 from rushlight.base.errors import runtime_error, type_error
 from rushlight.core.build import build, inner_view, op, view
 from rushlight.core.tensor import Tensor, assign_property, method
-from rushlight.core.views import into
 from rushlight.core.worlds import ARRAYS
-from rushlight.ops.composites import composite
+from rushlight.ops.composites import composite, given
 from rushlight.ops.math.arithmetic import writing
 from rushlight.ops.math.elementwise import conj as conjugate
 
@@ -66,12 +65,11 @@ def complex_of(real: Tensor, imag: Tensor, *, out: Tensor | None = None) -> Tens
     >>> rushlight.complex(rushlight.tensor(1.), rushlight.tensor(2.))
     tensor(1.+2.j)
     """
-    for name, given in (("real", real), ("imag", imag), ("out", out)):
-        if not isinstance(given, Tensor) and (name, given) != ("out", None):
-            raise type_error(f"complex(): argument '{name}' must be Tensor, not {type(given).__name__}")
+    for name, part in (("real", real), ("imag", imag), ("out", out)):
+        if not isinstance(part, Tensor) and (name, part) != ("out", None):
+            raise type_error(f"complex(): argument '{name}' must be Tensor, not {type(part).__name__}")
     check_pair(real, imag, out, op="complex")
-    made = of_parts(real, imag)
-    return made if out is None else into(out, made)
+    return given(out, of_parts(real, imag))
 
 
 def check_pair(x: Tensor, y: Tensor, out: Tensor | None, **details: str) -> None:
@@ -138,8 +136,7 @@ def conj_physical(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     >>> rushlight.conj_physical(rushlight.tensor([1 + 2j]))
     tensor([1.-2.j])
     """
-    made = conj(input)
-    return made if out is None else into(out, made)
+    return given(out, conj(input))
 
 
 method(writing(conj_physical))

@@ -10,8 +10,8 @@ from rushlight.core.build import build, floating, general, inner, op, predicate
 from rushlight.core.tensor import Tensor, method
 from rushlight.core.worlds import adopt
 from rushlight.kernels import rare_functions as kernels
-from rushlight.ops.composites import composite
-from rushlight.ops.linalg.arguments import check_tensor, given
+from rushlight.ops.composites import composite, given
+from rushlight.ops.linalg.arguments import check_tensor
 from rushlight.ops.math import elementwise as e
 from rushlight.ops.math.arithmetic import Number, writing
 from rushlight.ops.math.complex import check_pair

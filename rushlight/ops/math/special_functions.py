@@ -9,8 +9,7 @@ from rushlight.base import dtypes
 from rushlight.base.errors import describe, runtime_error
 from rushlight.core.arguments import check_dtypes
 from rushlight.core.tensor import Tensor, method
-from rushlight.core.views import into
-from rushlight.ops.composites import composite
+from rushlight.ops.composites import composite, given
 from rushlight.ops.math import special as special
 from rushlight.ops.math.arithmetic import round, writing
 from rushlight.ops.reduce import reduce as r
@@ -35,7 +34,7 @@ def mvlgamma(input: Tensor, p: int, *, out: Tensor | None = None) -> Tensor:
     made: Any = p * (p - 1) / 4 * math.log(math.pi)
     for j in range(p):
         made = made + special.lgamma(input - j / 2)
-    return made if out is None else into(out, made)
+    return given(out, made)
 
 
 method(writing(mvlgamma))

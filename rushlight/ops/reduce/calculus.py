@@ -9,8 +9,7 @@ from rushlight.base import dtypes
 from rushlight.base.errors import index_error, runtime_error, type_error
 from rushlight.core.arguments import check_dtypes, wrap, wrap_dims
 from rushlight.core.tensor import Tensor
-from rushlight.ops.composites import composite
-from rushlight.ops.linalg.arguments import given
+from rushlight.ops.composites import composite, given
 from rushlight.ops.math.arithmetic import over, times
 from rushlight.ops.math.elementwise import logical_xor
 from rushlight.ops.reduce.reduce import sum as total

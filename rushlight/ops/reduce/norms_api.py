@@ -11,8 +11,8 @@ from rushlight.base import dtypes
 from rushlight.base.errors import runtime_error, type_error, value_error
 from rushlight.core.arguments import reduced_dims, wrap
 from rushlight.core.tensor import Tensor, from_array, method, numbers
-from rushlight.ops.composites import composite
-from rushlight.ops.linalg.arguments import check_matrix, check_numbers, check_square, check_tensor, given
+from rushlight.ops.composites import composite, given
+from rushlight.ops.linalg.arguments import check_matrix, check_numbers, check_square, check_tensor
 from rushlight.ops.linalg.decompose import linalg_eigvalsh, linalg_svdvals
 from rushlight.ops.linalg.solve import linalg_inv_ex
 from rushlight.ops.math import elementwise as e

@@ -18,7 +18,7 @@ from rushlight.core.mode import mode
 from rushlight.core.tensor import Tensor, method, noticed
 from rushlight.core.views import into, unregistered
 from rushlight.core.worlds import TENSORS, broadcast_axes
-from rushlight.ops.composites import composite
+from rushlight.ops.composites import composite, given
 from rushlight.ops.linalg.arguments import check_tensor
 from rushlight.ops.math import elementwise as e
 from rushlight.ops.math.arithmetic import writing
@@ -177,7 +177,7 @@ def in_single(
 ) -> Tensor:
     """var or std of a tensor of 16-bit floats, computed in float32, since the squares may overflow."""
     made = to(function(to(input, dtypes.float32), dim, unbiased, keepdim, correction=correction), input.dtype)
-    return made if out is None else into(out, made)
+    return given(out, made)
 
 
 def floats_only(input: Tensor, name: str) -> None:
@@ -238,7 +238,7 @@ def norm(
         order = 2.0 if p in ("fro", None) else float(p)
         check_identity(x, order, dims)
         made = norm_of_order(x, order, dims, keepdim)
-    return made if out is None else into(out, made)
+    return given(out, made)
 
 
 def check_identity(x: Tensor, p: float, axes: Any) -> None:
@@ -262,8 +262,7 @@ def running(name: str, input: Tensor, dim: int, dtype: Any, out: Tensor | None) 
         raise not_implemented_error(f"\"{name}_out_cpu\" not implemented for 'Bool'", "use an integer dtype")
     if out is not None and out.dtype is not wanted:
         raise runtime_error(f"Expected out tensor to have dtype {wanted}, but got {out.dtype} instead", op=name)
-    made = op(input, dim) if wanted is None else to(op(to(input, wanted), dim), wanted)
-    return made if out is None else into(out, made)
+    return given(out, op(input, dim) if wanted is None else to(op(to(input, wanted), dim), wanted))
 
 
 def running_in_place(function: Callable) -> Callable:
@@ -317,8 +316,7 @@ def argsort(
     ...     1., 2.]), descending=True)
     (tensor([1, 2, 0]), tensor([0, 2, 1]))
     """
-    made = r.sort(input, dim, descending)[1]
-    return made if out is None else into(out, made)
+    return given(out, r.sort(input, dim, descending)[1])
 
 
 @composite()

@@ -13,8 +13,7 @@ from rushlight.core.build import build, general, inner
 from rushlight.core.tensor import Tensor, from_array, numbers
 from rushlight.core.worlds import adopt
 from rushlight.kernels import sorting as kernels
-from rushlight.ops.composites import composite
-from rushlight.ops.linalg.arguments import given
+from rushlight.ops.composites import composite, given
 from rushlight.ops.reduce import reduce as r
 
 if TYPE_CHECKING:  # names in rules, provided by the rule's world (core/worlds.py)

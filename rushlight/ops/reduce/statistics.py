@@ -18,9 +18,8 @@ from rushlight.core.worlds import adopt
 from rushlight.creation.ranges import linspace
 from rushlight.kernels import histograms as kernels
 from rushlight.kernels.float16 import is_half, single
-from rushlight.ops.composites import composite
+from rushlight.ops.composites import composite, given
 from rushlight.ops.index.along_dim import gather
-from rushlight.ops.linalg.arguments import given
 from rushlight.ops.math import elementwise as e
 from rushlight.ops.reduce import reduce as r
 from rushlight.ops.shape.views import clone, expand, permute, reshape, to

@@ -5,8 +5,7 @@ from __future__ import annotations
 from rushlight.base.errors import runtime_error
 from rushlight.core.arguments import wrap
 from rushlight.core.tensor import Tensor
-from rushlight.core.views import into
-from rushlight.ops.composites import composite
+from rushlight.ops.composites import composite, given
 from rushlight.ops.shape import views as s
 from rushlight.ops.tensor.casts import clone
 
@@ -44,8 +43,7 @@ def diag(input: Tensor, diagonal: int = 0, *, out: Tensor | None = None) -> Tens
         raise runtime_error(
             f"diag(): Supports 1D or 2D tensors. Got {input._array.ndim}D", "use diagonal() or diag_embed()"
         )
-    made = diag_embed(input, diagonal) if input._array.ndim == 1 else clone(s.diagonal(input, diagonal))
-    return made if out is None else into(out, made)
+    return given(out, diag_embed(input, diagonal) if input._array.ndim == 1 else clone(s.diagonal(input, diagonal)))
 
 
 @composite()

@@ -9,7 +9,7 @@ from rushlight.base.errors import not_implemented_error, runtime_error
 from rushlight.base.memory_format import contiguous_format
 from rushlight.core.tensor import Tensor
 from rushlight.core.views import into
-from rushlight.ops.composites import composite
+from rushlight.ops.composites import composite, given
 from rushlight.ops.linalg.matmul_api import t
 from rushlight.ops.math import complex as c
 from rushlight.ops.shape import view_functions
@@ -65,8 +65,7 @@ def copied(view: Callable) -> Callable:
     def copy(input: Tensor, *args: Any, out: Any = None, **kwargs: Any) -> Any:
         seen = view(input, *args, **kwargs)
         if isinstance(seen, Tensor):
-            made = clone(seen, memory_format=contiguous_format)
-            return made if out is None else into(out, made)
+            return given(out, clone(seen, memory_format=contiguous_format))
         several = tuple([clone(part, memory_format=contiguous_format) for part in seen])
         if out is None:
             return several
@@ -104,7 +103,7 @@ def scattered(view: Callable, name: str) -> Callable:
                 op=name,
             )
         copy_(region, src)
-        return made if out is None else into(out, made)
+        return given(out, made)
 
     return scatter
 

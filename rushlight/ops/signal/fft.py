@@ -13,9 +13,8 @@ from rushlight.base import dtypes
 from rushlight.base.errors import describe, index_error, runtime_error
 from rushlight.core.arguments import as_tuple, wrap, wrap_dims
 from rushlight.core.tensor import Tensor
-from rushlight.core.views import into
 from rushlight.creation.factories import made
-from rushlight.ops.composites import composite
+from rushlight.ops.composites import composite, given
 from rushlight.ops.linalg.arguments import check_tensor
 from rushlight.ops.shape.pad import constant_pad
 from rushlight.ops.shape.view_functions import roll
@@ -96,7 +95,7 @@ def transform(name: str, kind: Callable, forward: bool, input: Any, s: Any, dim:
             f"{out.dtype.scalar_type}",
             f"give an out= of dtype {made.dtype}",
         )
-    return made if out is None else into(out, made)
+    return given(out, made)
 
 
 def sides(input: Tensor, s: Any, dim: Any) -> tuple[Dims, Lengths]:
