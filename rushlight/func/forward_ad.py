@@ -102,7 +102,7 @@ class Level(Inner):
         self.held.add(tangents)
 
     def below(self, x: Any) -> Any:
-        """x without the tangents of this level and of inner levels: x as the outer levels see it."""
+        """x at the outer levels: without the tangents of this level and of inner levels."""
         if isinstance(x, Tensor):
             if x._array.__class__ is Batch and self.within(x):
                 batch: Any = x._array

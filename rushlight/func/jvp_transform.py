@@ -71,12 +71,7 @@ def on_duals(
             made = func(*tree_unflatten([dual(level, x, t) for x, t in zip(xs, ts)], inputs_form))
         made, aux = split(made, has_aux, who)
         ys, form = outputs_of(made, who)
-        return (
-            list(map(level.below, ys)),
-            [level.tangent(y) for y in ys],
-            form,
-            tree_map_only(Tensor, level.below, aux),
-        )
+        return list(map(level.below, ys)), [level.tangent(y) for y in ys], form, tree_map_only(Tensor, level.below, aux)
 
 
 def or_zeros(tangents: Sequence[Tensor | None], ys: Sequence[Tensor]) -> list[Tensor]:

@@ -125,14 +125,8 @@ def pulled(
     pairs = [(y, v) for y, v in zip(ys, vs) if y._node is not None]
     if not pairs:
         return [zeros_like(x) for x in xs]
-    found = grad(
-        [y for y, _ in pairs],
-        xs,
-        [v for _, v in pairs],
-        retain_graph=retain or create_graph,
-        create_graph=create_graph,
-        allow_unused=True,
-    )
+    ys, vs = zip(*pairs)
+    found = grad(ys, xs, vs, retain_graph=retain or create_graph, create_graph=create_graph, allow_unused=True)
     return [zeros_like(x) if g is None else g for x, g in zip(xs, found)]
 
 

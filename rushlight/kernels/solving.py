@@ -115,14 +115,8 @@ def triangular(a: ndarray, b: ndarray, upper: bool = False, unitriangular: bool 
             # in Fortran order (the transpose is in C order): nothing is copied
             one = a[i]
             straight = one.flags.f_contiguous and not one.flags.c_contiguous
-            r[i] = trsm(
-                1.0,
-                one if straight else one.T,
-                b[i],
-                lower=upper != straight,
-                trans_a=0 if straight else 1,
-                diag=unitriangular,
-            )
+            matrix = one if straight else one.T
+            r[i] = trsm(1.0, matrix, b[i], lower=upper != straight, trans_a=not straight, diag=unitriangular)
     return r
 
 
@@ -135,9 +129,9 @@ def cholesky_solution(b: ndarray, factor: ndarray, upper: bool = False) -> ndarr
 
 
 def substituted(a: ndarray, b: ndarray, upper: bool, unitriangular: bool) -> ndarray:
-    """`triangular` for many small matrices, one row at a time for all of them: the batch is the innermost dimension of
-    a (n, n, many) and r (n, k, many). 500 of 3 x 3 take 0.03 ms, one matrix at a time 1.2; 500 of 16 x 16 take 0.6,
-    1.6.
+    """`triangular` for a batch of B small matrices: each step computes one row of all of them, with the batch as the
+    innermost dimension of a (n, n, B) and r (n, k, B). 500 of 3 x 3 take 0.03 ms, not 1.2 as one matrix at a time;
+    500 of 16 x 16 take 0.6, not 1.6.
     """
     a, r = (np.array(np.moveaxis(t.reshape(-1, *t.shape[-2:]), 0, -1), order="C") for t in (a, b))
     for i in range(len(a))[:: -1 if upper else 1]:

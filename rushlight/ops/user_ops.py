@@ -214,13 +214,8 @@ def resolved(function: Callable, name: str) -> FunctionType:
         elif not known(word):
             raise unknown(word, value, name)
     check_closure(function, name)
-    made = FunctionType(
-        renamed(function.__code__, keys),
-        function.__globals__,
-        function.__name__,
-        function.__defaults__,
-        function.__closure__,
-    )
+    code = renamed(function.__code__, keys)
+    made = FunctionType(code, function.__globals__, function.__name__, function.__defaults__, function.__closure__)
     made.__module__ = function.__module__
     if numbers:
         made.numbers = numbers  # type: ignore[attr-defined]

@@ -3,8 +3,8 @@ columns. The values of BSR and BSC are blocks of elements.
 
 A compressed matrix holds a COO matrix whose elements are sorted by rows (columns), block by block, and applies all ops
 to that matrix, which is in the graph. Sparse results have the same layout; a transpose has the other one. A batch of
-matrices (*batch, rows, columns, *dense) holds a COO tensor of all its dimensions; each matrix stores equally many
-elements.
+matrices (*batch, rows, columns, *dense) holds a COO tensor of all its dimensions; each matrix stores the same
+number of elements.
 """
 
 from __future__ import annotations
@@ -297,7 +297,7 @@ def compressed(
     x: Tensor, by: int, block: tuple[int, int] | None = None, dense_dim: int | None = None
 ) -> CompressedTensor:
     """A matrix of any layout, or a batch of matrices, as a compressed one. RuntimeError unless all matrices of the
-    batch store equally many elements."""
+    batch store the same number of elements."""
     if isinstance(x, CompressedTensor):
         coo: SparseTensor = x._coo
     elif x.is_sparse:
@@ -351,7 +351,7 @@ def in_blocks(coo: SparseTensor, by: int, block: tuple[int, int]) -> SparseTenso
 
 
 def check_batch(coo: SparseTensor) -> None:
-    """RuntimeError unless all matrices of a batch store equally many elements."""
+    """RuntimeError unless all matrices of a batch store the same number of elements."""
     batch = tuple(coo._size[: coo.sparse_dim() - 2])
     if not batch:
         return

@@ -15,21 +15,15 @@ from rushlight.core.tensor import Tensor, holder
 
 
 def with_names(function: Callable, name: str, **names: str) -> Callable:
-    """The same function under another name, with torch's parameter names."""
-    code = function.__code__
-    found = tuple(names.get(n, n) for n in code.co_varnames)
-    keywords = {names.get(k, k): v for k, v in (function.__kwdefaults__ or {}).items()}
-    made = FunctionType(
-        code.replace(co_varnames=found, co_name=name),
-        function.__globals__,
-        name,
-        function.__defaults__,
-        function.__closure__,
-    )
-    made.__kwdefaults__, made.__annotations__ = (
-        keywords,
-        {names.get(k, k): v for k, v in function.__annotations__.items()},
-    )
+    """A copy of the function with another name and torch's parameter names."""
+
+    def renamed(values: dict | None) -> dict:
+        return {names.get(k, k): v for k, v in (values or {}).items()}
+
+    variables = tuple(names.get(n, n) for n in function.__code__.co_varnames)
+    code = function.__code__.replace(co_varnames=variables, co_name=name)
+    made = FunctionType(code, function.__globals__, name, function.__defaults__, function.__closure__)
+    made.__kwdefaults__, made.__annotations__ = renamed(function.__kwdefaults__), renamed(function.__annotations__)
     made.__doc__, made.__module__, made.__qualname__ = function.__doc__, function.__module__, name
     return made
 

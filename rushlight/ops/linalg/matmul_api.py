@@ -80,7 +80,7 @@ def mm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
 
 @composite()
 def bmm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """out[b] = input[b] @ mat2[b], for two stacks of matrices of the same length.
+    """out[b] = input[b] @ mat2[b], for two stacks with the same number of matrices.
 
     >>> rushlight.bmm(rushlight.ones(5, 2, 3), rushlight.ones(5, 3, 4)).shape
     torch.Size([5, 2, 4])

@@ -204,12 +204,8 @@ def gate_of(names: tuple[str, ...]) -> Callable[..., Callable]:
 def copy_of(f: FunctionType) -> FunctionType:
     """Another function with the same behaviour."""
     other = FunctionType(f.__code__, f.__globals__, f.__name__, f.__defaults__, f.__closure__)
-    other.__kwdefaults__, other.__doc__, other.__module__, other.__qualname__ = (
-        f.__kwdefaults__,
-        f.__doc__,
-        f.__module__,
-        f.__qualname__,
-    )
+    for name in ("__kwdefaults__", "__doc__", "__module__", "__qualname__"):
+        setattr(other, name, getattr(f, name))
     other.__dict__.update(f.__dict__)
     return other
 
@@ -391,7 +387,7 @@ def gate_methods() -> None:
 class TorchFunctionMode:
     """A context that intercepts every call of a function or method of torch, and returns a result in its place.
 
-    A subclass's `__torch_function__` is not called again for calls inside it. A mode does not see attributes
+    A subclass's `__torch_function__` is not called again for calls inside it. A mode intercepts neither attributes
     (`x.shape`) nor functions that make tensors from data (`torch.tensor`). With the first mode, small ops become about
     twice as slow in this process.
 
