@@ -32,7 +32,7 @@ def get_ignored_functions() -> set[Callable]:
     True
     """
     torch = _import_module("rushlight")
-    named = (getattr(torch, name, None) for name in _torch_function.FUNCTIONS_WITHOUT_GATE)
+    named = (getattr(torch, name, None) for name in _torch_function.FUNCTIONS_WITHOUT_GATE.split())
     return {f for f in named if callable(f)}
 
 
