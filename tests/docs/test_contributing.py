@@ -13,8 +13,8 @@ import pytest
 import rushlight
 from rushlight import nn
 from rushlight.base.faster import faster
-from rushlight.core.table import TABLE
 from rushlight.fast import index
+from rushlight.ops.reduce import sorting
 from tests.support.passes import compiled, ops
 from tests.support.paths import ROOT
 
@@ -66,25 +66,28 @@ def test_the_op_of_the_page_is_that_of_add_an_op():
 
 @pytest.mark.faster
 def test_the_faster_way_of_the_page_gives_the_results_of_the_kernel(monkeypatch):
-    blocks = types.ModuleType("rushlight.fast.blocks")
-    blocks.run = contributed("run")
-    row = re.search(r"`\(\"sinc\", \"\"\): (Way\(.*?\))`", (ROOT / "CONTRIBUTING.md").read_text())[1]
-    monkeypatch.setitem(sys.modules, blocks.__name__, blocks)
-    monkeypatch.setitem(index.WAYS, ("sinc", ""), eval(row, {"Way": index.Way}))
-    op, sizes = TABLE["sinc"], []
+    median = types.ModuleType("rushlight.fast.median")
+    median.run = contributed("run")
+    row = re.search(r"`\(\"median_all\", \"\"\): (Way\(.*?\))`", (ROOT / "CONTRIBUTING.md").read_text())[1]
+    monkeypatch.setitem(sys.modules, median.__name__, median)
+    monkeypatch.setitem(index.WAYS, ("median_all", ""), eval(row, {"Way": index.Way}))
+    op, kernel_sizes = sorting.median_all.op, []
     kernel = inspect.unwrap(getattr(op.kernel, "reference", op.kernel))
 
     def counted(x):
-        sizes.append(x.size)
+        kernel_sizes.append(x.size)
         return kernel(x)
 
-    (x,) = contributed("examples")()["sinc", ""]()
-    assert x.size >= index.least(op, "", False) == 1 << 15
-    assert np.array_equal(faster(op, "", counted, x), kernel(x))
-    assert sizes == [1 << 14, 1 << 14, 1 << 14, 50_000 - 3 * (1 << 14)]
-    transposed = x[:40_000].reshape(200, 200).T
-    assert np.array_equal(faster(op, "", counted, transposed), kernel(transposed))
-    assert sizes[4:] == [40_000]
+    (x,) = contributed("examples")()["median_all", ""]()
+    assert x.size >= index.least(op, "", False) == 1 << 10
+    for given in (x, x[:-1], x.reshape(40, 50).T):
+        result = faster(op, "", counted, given)
+        assert result.dtype == x.dtype
+        assert np.array_equal(result, kernel(given))
+    assert kernel_sizes == []
+    x[7] = np.nan
+    assert np.isnan(faster(op, "", counted, x))
+    assert kernel_sizes == [2000]
 
 
 # -- docs/add-an-optimizer.md ----------------------------------------------------------------------
