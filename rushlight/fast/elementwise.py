@@ -39,34 +39,13 @@ from rushlight.fast.policy import charge
 from rushlight.fast.reductions import shared
 from rushlight.fast.softmax_norm import in_full
 from rushlight.kernels.float16 import APART, is_half, singly
+from rushlight.loops.scalar_math import PLAIN
 
 TYPES = {np.dtype(np.float32): "f4", np.dtype(np.float64): "f8", np.dtype(np.bool_): "b1"}
 TYPES_OF_HALVES = {np.dtype(np.float16): "f2", np.dtype(np.bool_): "b1"}
 # the dtypes that loops read and write
 HALVES = {"f2": WORDS[True], "b2": WORDS[False]}
-EXACT = {
-    "where",
-    "maximum",
-    "minimum",
-    "fmax",
-    "fmin",
-    "abs",
-    "sign",
-    "isnan",
-    "isinf",
-    "isfinite",
-    "signbit",
-    "copysign",
-    "floor",
-    "ceil",
-    "trunc",
-    "round",
-    "sqrt",
-    "rsqrt",
-    "f32",
-    "f64",
-    "hypot",
-}
+EXACT = {*PLAIN.split(), "f32", "f64", "hypot"}  # functions that give NumPy's results to the last bit
 CONVERTING = {*HALVES["f2"], *HALVES["b2"]}
 # ufuncs for which loops are several times faster
 SLOW = {np.log1p, np.log2, np.log10, np.deg2rad, np.rad2deg, np.hypot}

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import math
+from collections.abc import Callable
 from functools import cache
 from platform import machine
 from types import SimpleNamespace
@@ -51,15 +53,45 @@ def instructions(numba: Any, intrinsic: Any) -> SimpleNamespace:
     )
 
 
+def instruction(intrinsic: Any, types_of: Callable) -> Callable[[Callable], Any]:
+    """The decorator of `write(context, builder, kinds, args)`, which writes an instruction.
+
+    `types_of(*types of the arguments)`: the instruction's Numba signature. `write` returns the result, or None.
+    """
+    own = inspect.Parameter("typing", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    parameters = [own, *inspect.signature(types_of).parameters.values()]
+
+    def decorate(write: Callable) -> Any:
+        def generate(context, builder, signature, args):
+            result = write(context, builder, signature.args, args)
+            return context.get_dummy_value() if result is None else result
+
+        def typed(typing, *given):
+            return types_of(*given), generate
+
+        typed.__name__ = write.__name__
+        typed.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        return intrinsic(typed)
+
+    return decorate
+
+
+def call_llvm(builder: Any, name: str, result: Any, args: Any, **how: Any) -> Any:
+    """A call of an LLVM intrinsic; `result`: the type of its result."""
+    from llvmlite import ir
+
+    function = builder.module.globals.get(name) or ir.Function(
+        builder.module, ir.FunctionType(result, [a.type for a in args]), name=name
+    )
+    return builder.call(function, args, **how)
+
+
 def cast_bits(intrinsic: Any, frm: Any, to: Any) -> Any:
     """An instruction: the bits of type `frm` as type `to`."""
 
-    @intrinsic
-    def bits(typing, x):
-        def generate(context, builder, signature, args):
-            return builder.bitcast(args[0], context.get_value_type(to))
-
-        return to(frm), generate
+    @instruction(intrinsic, lambda x: to(frm))
+    def bits(context, builder, kinds, args):
+        return builder.bitcast(args[0], context.get_value_type(to))
 
     return bits
 
@@ -76,12 +108,9 @@ def from_half(numba: Any, intrinsic: Any) -> Any:
     """An instruction: float16 bits -> float32. Only if `knows_halves()`."""
     from llvmlite import ir
 
-    @intrinsic
-    def from_half(typing, x):
-        def generate(context, builder, signature, args):
-            return builder.fpext(builder.bitcast(args[0], ir.HalfType()), ir.FloatType())
-
-        return numba.types.float32(numba.types.int16), generate
+    @instruction(intrinsic, lambda x: numba.types.float32(numba.types.int16))
+    def from_half(context, builder, kinds, args):
+        return builder.fpext(builder.bitcast(args[0], ir.HalfType()), ir.FloatType())
 
     return from_half
 
@@ -90,12 +119,9 @@ def to_half(numba: Any, intrinsic: Any) -> Any:
     """An instruction: float32 -> bits of the nearest float16. Only if `knows_halves()`."""
     from llvmlite import ir
 
-    @intrinsic
-    def to_half(typing, x):
-        def generate(context, builder, signature, args):
-            return builder.bitcast(builder.fptrunc(args[0], ir.HalfType()), ir.IntType(16))
-
-        return numba.types.int16(numba.types.float32), generate
+    @instruction(intrinsic, lambda x: numba.types.int16(numba.types.float32))
+    def to_half(context, builder, kinds, args):
+        return builder.bitcast(builder.fptrunc(args[0], ir.HalfType()), ir.IntType(16))
 
     return to_half
 
@@ -114,6 +140,11 @@ def select(numba: Any, intrinsic: Any) -> Any:
     return select
 
 
+def letters(kind: Any) -> str:
+    """LLVM's suffix for a floating type in the names of intrinsics."""
+    return "f32" if str(kind) == "float" else "f64"
+
+
 def scaled(intrinsic: Any) -> Any:
     """An instruction: x 2^n; None without AVX-512, which has a vector instruction for it."""
     from llvmlite import binding, ir
@@ -121,116 +152,88 @@ def scaled(intrinsic: Any) -> Any:
     if not binding.get_host_cpu_features().get("avx512f"):
         return None
 
-    @intrinsic
-    def scaled(typing, x, n):
-        def generate(context, builder, signature, args):
-            kind, number = args[0].type, ir.IntType(32)
-            name = f"llvm.ldexp.{'f32' if str(kind) == 'float' else 'f64'}.i32"
-            f = builder.module.globals.get(name) or ir.Function(
-                builder.module, ir.FunctionType(kind, [kind, number]), name=name
-            )
-            return builder.call(f, [args[0], args[1] if args[1].type == number else builder.trunc(args[1], number)])
-
-        return x(x, n), generate
+    @instruction(intrinsic, lambda x, n: x(x, n))
+    def scaled(context, builder, kinds, args):
+        (x, n), number = args, ir.IntType(32)
+        n = n if n.type == number else builder.trunc(n, number)
+        return call_llvm(builder, f"llvm.ldexp.{letters(x.type)}.i32", x.type, [x, n])
 
     return scaled
 
 
-def reordered(intrinsic: Any, instruction: str) -> Any:
-    @intrinsic
-    def step(typing, a, b):
-        """a + b in a sum, or a b in a product, that may be reordered, so that LLVM can vectorize it."""
+def reordered(intrinsic: Any, name: str) -> Any:
+    """An instruction: a step of a sum (a + b) or product (a b) that LLVM may reorder, and so vectorize."""
 
-        def generate(context, builder, signature, args):
-            step_of = getattr(builder, instruction)
-            return step_of(args[0], args[1], flags=("reassoc", "nsz", "contract"))
-
-        return a(a, a), generate
+    @instruction(intrinsic, lambda a, b: a(a, a))
+    def step(context, builder, kinds, args):
+        return getattr(builder, name)(*args, flags=("reassoc", "nsz", "contract"))
 
     return step
 
 
 def extreme(intrinsic: Any, name: str) -> Any:
-    @intrinsic
-    def extreme(typing, a, b):
-        """The maximum or minimum of a and b; nan if either is nan. An LLVM intrinsic, so that LLVM vectorizes
-        reductions."""
+    """An instruction: the maximum or minimum of a and b, nan if either is nan. LLVM vectorizes its reductions."""
 
-        def generate(context, builder, signature, args):
-            from llvmlite import ir
-
-            kind = args[0].type
-            full = f"llvm.{name}.{'f32' if str(kind) == 'float' else 'f64'}"
-            f = builder.module.globals.get(full) or ir.Function(
-                builder.module, ir.FunctionType(kind, [kind, kind]), name=full
-            )
-            return builder.call(f, args)
-
-        return a(a, a), generate
+    @instruction(intrinsic, lambda a, b: a(a, a))
+    def extreme(context, builder, kinds, args):
+        kind = args[0].type
+        return call_llvm(builder, f"llvm.{name}.{letters(kind)}", kind, args)
 
     return extreme
 
 
 def restrict(numba: Any, intrinsic: Any) -> Any:
-    @intrinsic
-    def restrict(typing):
-        """Promise that the arrays of this function do not overlap.
+    """An instruction: promise that the arrays of this function do not overlap.
 
-        LLVM checks only a few pairs of pointers at run time, and does not vectorize loops over more arrays. Field 4 of
-        an array's arguments is its data pointer. The function is also not inlined, so that it rounds in the same way
-        for every caller.
-        """
+    LLVM checks only a few pairs of pointers at run time, and does not vectorize loops over more arrays. Field 4 of an
+    array's arguments is its data pointer. The function is also not inlined, so that it rounds in the same way for every
+    caller.
+    """
 
-        def generate(context, builder, signature, args):
-            builder.function.attributes.add("noinline")
-            for a in builder.function.args:
-                if a.name.endswith(".4"):
-                    a.add_attribute("noalias")
-            return context.get_dummy_value()
-
-        return numba.types.void(), generate
+    @instruction(intrinsic, lambda: numba.types.void())
+    def restrict(context, builder, kinds, args):
+        builder.function.attributes.add("noinline")
+        for a in builder.function.args:
+            if a.name.endswith(".4"):
+                a.add_attribute("noalias")
 
     return restrict
 
 
 def shaped(numba: Any, intrinsic: Any) -> Any:
-    @intrinsic
-    def shaped(typing, x, shape):
-        """A C-contiguous array viewed with another shape."""
+    """An instruction: a C-contiguous array viewed with another shape."""
+
+    def viewed(x, shape):
         if x.layout != "C":
             raise numba.TypingError("this array is not contiguous")
-        kind = numba.types.Array(x.dtype, len(shape), "C")
+        return numba.types.Array(x.dtype, len(shape), "C")
 
-        def generate(context, builder, signature, args):
-            from numba.core import cgutils
-            from numba.np.arrayobj import make_array, populate_array
+    @instruction(intrinsic, lambda x, shape: viewed(x, shape)(x, shape))
+    def shaped(context, builder, kinds, args):
+        from numba.core import cgutils
+        from numba.np.arrayobj import make_array, populate_array
 
-            given, made = make_array(x)(context, builder, args[0]), make_array(kind)(context, builder)
-            sizes = cgutils.unpack_tuple(builder, args[1]) if len(shape) else []
-            strides = [given.itemsize]
-            for n in reversed(sizes[1:]):
-                strides.insert(0, builder.mul(strides[0], n))
-            populate_array(made, given.data, sizes, strides[len(strides) - len(sizes) :], given.itemsize, None)
-            return made._getvalue()
-
-        return kind(x, shape), generate
+        given = make_array(kinds[0])(context, builder, args[0])
+        made = make_array(viewed(*kinds))(context, builder)
+        sizes = cgutils.unpack_tuple(builder, args[1]) if len(kinds[1]) else []
+        strides = [given.itemsize]
+        for n in reversed(sizes[1:]):
+            strides.insert(0, builder.mul(strides[0], n))
+        populate_array(made, given.data, sizes, strides[len(strides) - len(sizes) :], given.itemsize, None)
+        return made._getvalue()
 
     return shaped
 
 
 def wide(numba: Any, intrinsic: Any) -> Any:
-    @intrinsic
-    def wide(typing):
-        """Use the processor's full vector width, in a function with long loops.
+    """An instruction: use the processor's full vector width, in a function with long loops.
 
-        On many processors with AVX-512, LLVM uses half of the width, which suits short loops. llvmlite takes this
-        attribute as raw text.
-        """
+    On many processors with AVX-512, LLVM uses half of the width, which suits short loops. llvmlite takes this attribute
+    as raw text.
+    """
 
-        def generate(context, builder, signature, args):
-            set.add(builder.function.attributes, '"prefer-vector-width"="512"')
-            return context.get_dummy_value()
-
-        return numba.types.void(), generate
+    @instruction(intrinsic, lambda: numba.types.void())
+    def wide(context, builder, kinds, args):
+        set.add(builder.function.attributes, '"prefer-vector-width"="512"')
 
     return wide

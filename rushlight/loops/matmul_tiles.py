@@ -30,7 +30,8 @@ from functools import cache
 from itertools import product
 from typing import Any
 
-from rushlight.loops.simd import address, called, fetch, kinds, machine
+from rushlight.loops.intrinsics import call_llvm
+from rushlight.loops.simd import address, fetch, first_lanes, kinds, lane_numbers, machine, spread_value
 
 HEIGHTS = 6, 5  # rows of a tile; any number from 20 on is a sum of sixes and fives
 WIDTH = {32: 4, 16: 2}  # number of registers -> registers in a row of the widest tile
@@ -54,74 +55,65 @@ def tiles() -> dict[str, Any]:
 
 
 def memory(k: Any) -> Any:
-    @k.intrinsic
-    def memory(typing, place):
-        """A float32 array from this address on, without reference counting."""
-        made = k.types.Array(k.types.float32, 1, "C")
+    """An instruction: a float32 array from this address on, without reference counting."""
+    flat = k.types.Array(k.types.float32, 1, "C")
 
-        def generate(context, builder, signature, args):
-            from numba.np.arrayobj import populate_array
+    @k.instruction(lambda place: flat(k.types.intp))
+    def memory(context, builder, kinds, args):
+        from numba.np.arrayobj import populate_array
 
-            array = context.make_array(made)(context, builder)
-            start = builder.inttoptr(args[0], k.ir.FloatType().as_pointer())
-            one, size = (context.get_constant(k.types.intp, n) for n in (1, 4))
-            populate_array(array, start, [one], [size], size, None)
-            return array._getvalue()
-
-        return made(k.types.intp), generate
+        array = context.make_array(flat)(context, builder)
+        start = builder.inttoptr(args[0], k.ir.FloatType().as_pointer())
+        one, size = (context.get_constant(k.types.intp, n) for n in (1, 4))
+        populate_array(array, start, [one], [size], size, None)
+        return array._getvalue()
 
     return memory
 
 
 def word(k: Any) -> Any:
-    @k.intrinsic
-    def word(typing, place):
-        def generate(context, builder, signature, args):
-            return builder.load(builder.inttoptr(args[0], k.ir.IntType(64).as_pointer()))
-
-        return k.types.intp(k.types.intp), generate
+    @k.instruction(lambda place: k.types.intp(k.types.intp))
+    def word(context, builder, kinds, args):
+        return builder.load(builder.inttoptr(args[0], k.ir.IntType(64).as_pointer()))
 
     return word
 
 
 def tile(k: Any, rows: int, width: int) -> Any:
-    @k.intrinsic
-    def tile(typing, x, i, row, y, j, across, more, m, apart, out, o, line, deep, columns):
-        n = k.types.intp
+    n = k.types.intp
 
-        def generate(context, builder, signature, args):
-            Tile(k, context, builder, signature.args, args, rows, width).write()
-            return context.get_dummy_value()
+    def types_of(x, i, row, y, j, across, more, m, apart, out, o, line, deep, columns):
+        return k.types.void(x, n, n, y, n, n, more, n, n, out, n, n, n, n)
 
-        return k.types.void(x, n, n, y, n, n, more, n, n, out, n, n, n, n), generate
+    @k.instruction(types_of)
+    def tile(*call):
+        Tile(k, *call, rows, width).write()
 
     return tile
 
 
 def dots(k: Any) -> Any:
-    @k.intrinsic
-    def dots(typing, x, i, row, y, j, across, more, m, out, o, line, deep, last):
-        n = k.types.intp
+    n = k.types.intp
 
-        def generate(context, builder, signature, args):
-            Dots(k, context, builder, signature.args, args).write()
-            return context.get_dummy_value()
+    def types_of(x, i, row, y, j, across, more, m, out, o, line, deep, last):
+        return k.types.void(x, n, n, y, n, n, more, n, out, n, n, n, n)
 
-        return k.types.void(x, n, n, y, n, n, more, n, out, n, n, n, n), generate
+    @k.instruction(types_of)
+    def dots(*call):
+        Dots(k, *call).write()
 
     return dots
 
 
 def across(k: Any, width: int) -> Any:
-    @k.intrinsic
-    def across(typing, x, i, row, y, j, more, m, out, o, line, deep, last, then):
-        n = k.types.intp
+    n = k.types.intp
 
-        def generate(context, builder, signature, args):
-            Across(k, context, builder, signature.args, args, width).write()
-            return context.get_dummy_value()
+    def types_of(x, i, row, y, j, more, m, out, o, line, deep, last, then):
+        return k.types.void(x, n, n, y, n, more, n, out, n, n, n, n, n)
 
-        return k.types.void(x, n, n, y, n, more, n, out, n, n, n, n, n), generate
+    @k.instruction(types_of)
+    def across(*call):
+        Across(k, *call, width).write()
 
     return across
 
@@ -130,8 +122,8 @@ class Registers:
     """Helpers for writing the instructions of tiles, dots and across."""
 
     def __init__(self, k: Any, context: Any, builder: Any):
-        self.k, self.ir, self.context, self.builder, self.lane = k, k.ir, context, builder, k.ir.IntType(32)
-        self.zeros, self.align = k.ir.Constant(k.vector, [0.0] * k.lanes), k.ir.Constant(self.lane, 4)
+        self.k, self.ir, self.context, self.builder = k, k.ir, context, builder
+        self.zeros, self.align = k.ir.Constant(k.vector, [0.0] * k.lanes), k.ir.Constant(k.ir.IntType(32), 4)
 
     def number(self, n: int) -> Any:
         return self.context.get_constant(self.k.types.intp, n)
@@ -142,25 +134,20 @@ class Registers:
         return self.builder.bitcast(found, (kind or self.k.vector).as_pointer())
 
     def places(self, numbers: list[int]) -> Any:
-        return self.ir.Constant(self.ir.VectorType(self.lane, len(numbers)), numbers)
+        return lane_numbers(self.k, numbers)
 
     def first(self, count: Any) -> Any:
-        """The mask of the first `count` numbers of a register."""
-        every = self.places(list(range(self.k.lanes)))
-        return self.builder.icmp_signed("<", every, self.spread(self.builder.trunc(count, self.lane)))
+        return first_lanes(self.k, self.builder, count)
 
     def load_first(self, where: Any, known: Any) -> Any:
         kind = f"v{self.k.lanes}f32.p0v{self.k.lanes}f32"
         return self.call(f"llvm.masked.load.{kind}", self.k.vector, where, self.align, known, self.zeros)
 
     def spread(self, value: Any) -> Any:
-        b, lanes = self.builder, self.k.lanes
-        nothing = self.ir.Constant(self.ir.VectorType(value.type, lanes), self.ir.Undefined)
-        alone = b.insert_element(nothing, value, self.ir.Constant(self.lane, 0))
-        return b.shuffle_vector(alone, nothing, self.places([0] * lanes))
+        return spread_value(self.k, self.builder, value)
 
     def call(self, name: str, result: Any, *args: Any) -> Any:
-        return called(self.k, self.builder, name, result, args)
+        return call_llvm(self.builder, name, result, args)
 
     def summed(self, sums: list[Any], start: Any, end: Any, step: int, factors: Any) -> list[Any]:
         """The sums after a loop over p from start to end that adds the products of the pairs in `factors(p)`."""
@@ -206,9 +193,8 @@ class Tile(Registers):
         sums, even = [self.zeros] * len(places), self.number(0)
         if self.width == max(WIDTH.values()):
             even = b.and_(self.deep, self.number(-2))
-            sums = self.summed(
-                sums, self.number(0), even, 2, lambda p: [self.factors(p), self.factors(b.add(p, self.number(1)))]
-            )
+            two = lambda p: [self.factors(p), self.factors(b.add(p, self.number(1)))]
+            sums = self.summed(sums, self.number(0), even, 2, two)
         sums = self.summed(sums, even, self.deep, 1, lambda p: [self.factors(p)])
         for (r, v), total in zip(places, sums):
             self.put(r, v, total)
@@ -216,9 +202,8 @@ class Tile(Registers):
     def factors(self, p: Any) -> Any:
         b = self.builder
         ys = [b.load(self.at(self.y, p, v), align=4) for v in range(self.width)]
-        return product(
-            [self.spread(b.load(self.at(self.x, self.number(r), p, number=True))) for r in range(self.rows)], ys
-        )
+        xs = [self.spread(b.load(self.at(self.x, self.number(r), p, number=True))) for r in range(self.rows)]
+        return product(xs, ys)
 
     def put(self, r: int, v: int, total: Any) -> None:
         b = self.builder
@@ -227,14 +212,8 @@ class Tile(Registers):
             b.store(b.fadd(total, b.load(frm, align=4)), to, align=4)
             return
         kind = f"v{self.k.lanes}f32.p0v{self.k.lanes}f32"
-        self.call(
-            f"llvm.masked.store.{kind}",
-            self.ir.VoidType(),
-            b.fadd(total, self.load_first(frm, self.known)),
-            to,
-            self.align,
-            self.known,
-        )
+        made = b.fadd(total, self.load_first(frm, self.known))
+        self.call(f"llvm.masked.store.{kind}", self.ir.VoidType(), made, to, self.align, self.known)
 
 
 class Dots(Registers):
@@ -256,24 +235,22 @@ class Dots(Registers):
         b, lanes, small = self.builder, self.k.lanes, self.ir.VectorType(self.ir.FloatType(), self.columns)
         end = b.and_(self.deep, self.number(-lanes))
         known = self.first(b.sub(self.deep, end))
-        sums = self.summed(
-            [self.zeros] * lanes, self.number(0), end, lanes, self.factors(lambda at: b.load(at, align=4))
+        full, partial = (
+            self.factors(lambda at: b.load(at, align=4)),
+            self.factors(lambda at: self.load_first(at, known)),
         )
-        sums = self.summed(sums, end, self.deep, lanes, self.factors(lambda at: self.load_first(at, known)))
+        sums = self.summed([self.zeros] * lanes, self.number(0), end, lanes, full)
+        sums = self.summed(sums, end, self.deep, lanes, partial)
         total, more = self.along(sums), b.load(self.pointer(self.more, self.m, small), align=4)
         for r, place in enumerate(self.to):
             own = b.shuffle_vector(total, total, self.places(list(range(r * self.columns, (r + 1) * self.columns))))
             b.store(b.fadd(own, more), self.pointer(self.out, place, small), align=4)
 
     def factors(self, load: Any) -> Any:
-        return lambda p: [
-            product(
-                *(
-                    [load(self.pointer(array, self.builder.add(start, p))) for start in starts]
-                    for array, starts in ((self.x, self.own), (self.y, self.other))
-                )
-            )
-        ]
+        def loaded(array: Any, starts: list[Any], p: Any) -> list[Any]:
+            return [load(self.pointer(array, self.builder.add(start, p))) for start in starts]
+
+        return lambda p: [product(loaded(self.x, self.own, p), loaded(self.y, self.other, p))]
 
     def along(self, sums: list[Any]) -> Any:
         """The sum of each register: pairs of registers swap halves, then quarters..., and are added."""
@@ -323,11 +300,8 @@ class Across(Registers):
 
     def ahead(self, p: Any) -> None:
         """Prefetch a cache line of the next tile, for every other p."""
-        fetch(
-            self.k,
-            self.builder,
-            self.pointer(self.x, self.builder.add(self.then, self.builder.mul(p, self.number(self.columns)))),
-        )
+        b = self.builder
+        fetch(self.k, b, self.pointer(self.x, b.add(self.then, b.mul(p, self.number(self.columns)))))
 
     def factors(self, p: Any) -> list:
         b, lanes = self.builder, self.k.lanes

@@ -1,7 +1,7 @@
 """The scalars world: the meaning of `exp`, `tanh`, `where`... inside a Numba loop, chosen so that LLVM vectorizes the
 loop.
 
-Functions of libm are calls, and a loop with calls is not vectorised. Here the functions are plain arithmetic without
+Functions of libm are calls, and a loop with calls is not vectorized. Here the functions are plain arithmetic without
 branches: argument reduction after Cody and Waite ("Software Manual for the Elementary Functions", 1980), or for sin and
 cos in the manner of Payne and Hanek; a minimax polynomial by Remez' exchange (`tools/minimax.py` derives every
 coefficient); exponents by integer arithmetic on the bits. Constants carry the operand's type: a stray Python float
@@ -26,26 +26,14 @@ from types import SimpleNamespace
 import numpy as np
 
 from rushlight.base.text import define
+from rushlight.loops import minimax_polynomials as minimax
 from rushlight.loops.intrinsics import backend
-from rushlight.loops.minimax_polynomials import (
-    COS32,
-    COS64,
-    ERF_FAR32,
-    ERF_NEAR32,
-    ERFC64,
-    ERFINV_FAR64,
-    ERFINV_NEAR64,
-    EXP32,
-    EXP64,
-    LOG32,
-    LOG64,
-    SIN32,
-    SIN64,
-    SIN_PI64,
-)
 
 NEAR = 2.0**19  # limit up to which near_sin and near_cos are accurate
 
+# the names of `plain`
+PLAIN = """where maximum minimum fmax fmin abs sign isnan isinf isfinite signbit copysign floor ceil trunc round sqrt
+    rsqrt"""
 LIBM = ("asin", "acos", "atan", "atan2", "sinh", "cosh", "asinh", "acosh", "atanh")
 
 
@@ -90,7 +78,7 @@ def exponentials(k: SimpleNamespace) -> dict[str, Callable]:
         k.real, (-746, 710, -1076, 1025) if wide else (-104, 89, -151, 129)
     )  # beyond: 0, inf
     end = k.real(20 if wide else 9.1)  # for larger x, tanh is 1
-    poly = horner(EXP64 if wide else EXP32, k.real)
+    poly = horner(minimax.EXP64 if wide else minimax.EXP32, k.real)
 
     @k.jit
     def power2(i):  # 2^i for i in the range of exponents
@@ -150,7 +138,7 @@ def logarithms(k: SimpleNamespace) -> dict[str, Callable]:
     digits, bias, root = k.int(k.digits), k.int(k.bias), k.real(math.sqrt(0.5)).view(k.int)
     tiny, up, lift = k.tiny, k.real(2.0 ** (k.digits + 2)), k.real(k.digits + 2)
     wide, cut = k.real is np.float64, k.int(100)
-    poly = horner(LOG64 if wide else LOG32, k.real)
+    poly = horner(minimax.LOG64 if wide else minimax.LOG32, k.real)
     log2e, log10e = k.real(1 / math.log(2)), k.real(1 / math.log(10))
     t_hi = k.real(0.3010299950838089 if wide else 0.301025390625)  # log10(2) in two parts
     t_lo = k.real(5.801722962879576e-10 if wide else math.log10(2) - 0.301025390625)
@@ -261,7 +249,7 @@ def circular(k: SimpleNamespace, k64: SimpleNamespace) -> dict[str, Callable]:
     """sin, cos and tan of a float32."""
     select, bits, unbits, reduced = k.select, k.bits, k.unbits, reduction(k, k64)
     one, half, two, sign, i32 = k.real(1), k.real(0.5), np.int32(2), np.int32(30), np.int32
-    sin_poly, cos_poly = horner(SIN32, k.real), horner(COS32, k.real)
+    sin_poly, cos_poly = horner(minimax.SIN32, k.real), horner(minimax.COS32, k.real)
 
     @k.jit
     def sine(r):
@@ -301,7 +289,7 @@ def near_circle(k: SimpleNamespace) -> dict[str, Callable]:
     select, bits, unbits, magic = k.select, k.bits, k.unbits, k.magic
     zero, one, half, two, sign, i64 = k.real(0), k.real(1), k.real(0.5), np.int64(2), np.int64(62), np.int64
     p1, p2, p3 = map(k.real, (1.5707963267341256, 6.077100506303966e-11, 2.0222662487959506e-21))
-    ratio, sin_poly, cos_poly = k.real(2 / math.pi), horner(SIN64, k.real), horner(COS64, k.real)
+    ratio, sin_poly, cos_poly = k.real(2 / math.pi), horner(minimax.SIN64, k.real), horner(minimax.COS64, k.real)
 
     @k.jit
     def reduced(x):  # n in the low bits; n p1 and n p2 are exact: 33 bits and 19
@@ -346,7 +334,11 @@ def bells(k: SimpleNamespace, own: dict[str, Callable], wide: dict[str, Callable
     arithmetic.
     """
     select, signed, exp, exp64, log64 = k.select, k.signed, own["exp"], wide["exp"], wide["log"]
-    near, far, tail = horner(ERF_NEAR32, k.real), horner(ERF_FAR32, k.real), horner(ERFC64, np.float64)
+    near, far, tail = (
+        horner(minimax.ERF_NEAR32, k.real),
+        horner(minimax.ERF_FAR32, k.real),
+        horner(minimax.ERFC64, np.float64),
+    )
     zero, one, four, inf, nan = k.real(0), k.real(1), k.real(4), k.inf, k.nan
     eleven, half, f32, f64 = np.float64(11), k.real(0.5), np.float32, np.float64
     one64, half64, two64, zero64 = f64(1), f64(0.5), f64(2), f64(0)
@@ -454,7 +446,7 @@ def inverse_of_erf(k: SimpleNamespace, log64: Callable) -> Callable:
     except for 1 number in 10,000. After M. Giles, "Approximating the erfinv function" (2010), with polynomials of
     higher degree.
     """
-    near, far = horner(ERFINV_NEAR64, np.float64), horner(ERFINV_FAR64, np.float64)
+    near, far = horner(minimax.ERFINV_NEAR64, np.float64), horner(minimax.ERFINV_FAR64, np.float64)
     select, signed, inf, nan, one = k.select, k.signed, k.inf, k.nan, k.real(1)
     f32, f64, one64, zero64, least = np.float32, np.float64, np.float64(1), np.float64(0), np.float64(5.5)
 
@@ -482,7 +474,7 @@ def log_gamma(k: SimpleNamespace, log64: Callable) -> Callable:
     zero, one, half, shift = f64(0), f64(1), f64(0.5), f64(STIRLING_LEAST)
     log_pi, half_log_2pi, inf = f64(math.log(math.pi)), f64(math.log(2 * math.pi) / 2), f64(np.inf)
     two, three, four, five, six, seven = map(f64, range(2, 8))
-    series, sine = horner(STIRLING, f64), horner(SIN_PI64, f64)
+    series, sine = horner(STIRLING, f64), horner(minimax.SIN_PI64, f64)
 
     @backend().inlined
     def lgamma(x):
@@ -519,41 +511,5 @@ def hypotenuse(k: SimpleNamespace) -> Callable:
     return hypot
 
 
-NAMES = frozenset(LIBM) | {
-    "where",
-    "maximum",
-    "minimum",
-    "fmax",
-    "fmin",
-    "abs",
-    "sign",
-    "isnan",
-    "isinf",
-    "isfinite",
-    "signbit",
-    "copysign",
-    "floor",
-    "ceil",
-    "trunc",
-    "round",
-    "sqrt",
-    "rsqrt",
-    "hypot",
-    "exp",
-    "exp2",
-    "expm1",
-    "tanh",
-    "sigmoid",
-    "log",
-    "log1p",
-    "log2",
-    "log10",
-    "sin",
-    "cos",
-    "tan",
-    "erf",
-    "erfc",
-    "erfinv",
-    "lgamma",
-    "pow",
-}
+OTHERS = "hypot exp exp2 expm1 tanh sigmoid log log1p log2 log10 sin cos tan erf erfc erfinv lgamma pow"
+NAMES = {*LIBM, *PLAIN.split(), *OTHERS.split()}

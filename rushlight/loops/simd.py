@@ -14,13 +14,14 @@ slow in small functions. `ahead(x, i)` prefetches the cache line of x[i]. Indice
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import cache, partial
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
-from rushlight.loops.intrinsics import backend
+from rushlight.loops.intrinsics import backend, call_llvm, instruction
 from rushlight.loops.minimax_polynomials import EXP32
 
 # (processor feature, float32 lanes, registers)
@@ -48,7 +49,7 @@ def functions() -> dict[str, Any]:
 
 @cache
 def kinds(lanes: int) -> SimpleNamespace:
-    """The tools for writing instructions: Numba's `intrinsic` and types, llvmlite's `ir`, and a type for a register."""
+    """The tools for writing instructions: `instruction`, Numba's types, llvmlite's `ir`, and a type for a register."""
     backend()
     from llvmlite import ir
     from numba import types
@@ -65,242 +66,191 @@ def kinds(lanes: int) -> SimpleNamespace:
         def __init__(self, manager: Any, kind: Any) -> None:
             super().__init__(manager, kind, vector)
 
-    return SimpleNamespace(intrinsic=intrinsic, types=types, ir=ir, lanes=lanes, vector=vector, register=Lanes())
+    return SimpleNamespace(
+        instruction=partial(instruction, intrinsic), types=types, ir=ir, lanes=lanes, vector=vector, register=Lanes()
+    )
 
 
 def address(context: Any, builder: Any, kind: Any, array: Any, i: Any) -> Any:
     return builder.gep(context.make_array(kind)(context, builder, array).data, [i])
 
 
+def named(*instructions: Any) -> dict[str, Any]:
+    return {made.__name__: made for made in instructions}
+
+
 def numbers(k: SimpleNamespace) -> dict[str, Any]:
-    @k.intrinsic
-    def get(typing, x, i):
-        def generate(context, builder, signature, args):
-            return builder.load(address(context, builder, signature.args[0], *args))
+    n, void = k.types.intp, k.types.void
 
-        return x.dtype(x, k.types.intp), generate
+    @k.instruction(lambda x, i: x.dtype(x, n))
+    def get(context, builder, kinds, args):
+        return builder.load(address(context, builder, kinds[0], *args))
 
-    @k.intrinsic
-    def put(typing, x, i, v):
-        def generate(context, builder, signature, args):
-            builder.store(args[2], address(context, builder, signature.args[0], *args[:2]))
-            return context.get_dummy_value()
+    @k.instruction(lambda x, i, v: void(x, n, x.dtype))
+    def put(context, builder, kinds, args):
+        builder.store(args[2], address(context, builder, kinds[0], *args[:2]))
 
-        return k.types.void(x, k.types.intp, x.dtype), generate
+    @k.instruction(lambda x, i, y, j, count: void(x, n, y, n, n))
+    def copy(context, builder, kinds, args):
+        from numba.core import cgutils
 
-    @k.intrinsic
-    def copy(typing, x, i, y, j, n):
-        def generate(context, builder, signature, args):
-            from numba.core import cgutils
+        to = address(context, builder, kinds[0], *args[:2])
+        cgutils.memcpy(builder, to, address(context, builder, kinds[2], *args[2:4]), args[4])
 
-            to = address(context, builder, signature.args[0], *args[:2])
-            cgutils.memcpy(builder, to, address(context, builder, signature.args[2], *args[2:4]), args[4])
-            return context.get_dummy_value()
+    @k.instruction(lambda x, i: k.types.Array(x.dtype, 1, "C")(x, n))
+    def part(context, builder, kinds, args):
+        from numba.np.arrayobj import populate_array
 
-        return k.types.void(x, k.types.intp, y, k.types.intp, k.types.intp), generate
+        made = context.make_array(k.types.Array(kinds[0].dtype, 1, "C"))(context, builder)
+        one, size = (context.get_constant(n, value) for value in (1, kinds[0].dtype.bitwidth // 8))
+        populate_array(made, address(context, builder, kinds[0], *args), [one], [size], size, None)
+        return made._getvalue()
 
-    @k.intrinsic
-    def part(typing, x, i):
-        def generate(context, builder, signature, args):
-            made = context.make_array(signature.return_type)(context, builder)
-            from numba.np.arrayobj import populate_array
+    @k.instruction(lambda x, i: void(x, n))
+    def ahead(context, builder, kinds, args):
+        fetch(k, builder, address(context, builder, kinds[0], *args))
 
-            one = context.get_constant(k.types.intp, 1)
-            size = context.get_constant(k.types.intp, x.dtype.bitwidth // 8)
-            populate_array(made, address(context, builder, signature.args[0], *args), [one], [size], size, None)
-            return made._getvalue()
+    return named(get, put, copy, part, ahead)
 
-        return k.types.Array(x.dtype, 1, "C")(x, k.types.intp), generate
 
-    @k.intrinsic
-    def ahead(typing, x, i):
-        def generate(context, builder, signature, args):
-            fetch(k, builder, address(context, builder, signature.args[0], *args))
-            return context.get_dummy_value()
+def lane_numbers(k: SimpleNamespace, numbers: list[int]) -> Any:
+    """A constant vector of int32, for instance the lanes that a shuffle chooses."""
+    return k.ir.Constant(k.ir.VectorType(k.ir.IntType(32), len(numbers)), numbers)
 
-        return k.types.void(x, k.types.intp), generate
 
-    return {"get": get, "put": put, "copy": copy, "part": part, "ahead": ahead}
+def spread_value(k: SimpleNamespace, builder: Any, value: Any) -> Any:
+    """A number in all lanes."""
+    undefined = k.ir.Constant(k.ir.VectorType(value.type, k.lanes), k.ir.Undefined)
+    alone = builder.insert_element(undefined, value, k.ir.Constant(k.ir.IntType(32), 0))
+    return builder.shuffle_vector(alone, undefined, lane_numbers(k, [0] * k.lanes))
+
+
+def first_lanes(k: SimpleNamespace, builder: Any, count: Any) -> Any:
+    """The mask of the first `count` lanes."""
+    every = lane_numbers(k, list(range(k.lanes)))
+    return builder.icmp_signed("<", every, spread_value(k, builder, builder.trunc(count, k.ir.IntType(32))))
 
 
 def moves(k: SimpleNamespace) -> dict[str, Any]:
-    ir, undefined = k.ir, k.ir.Constant(k.vector, k.ir.Undefined)
-    places = lambda numbers: ir.Constant(ir.VectorType(ir.IntType(32), k.lanes), numbers)
+    n, void, register = k.types.intp, k.types.void, k.register
 
-    @k.intrinsic
-    def load(typing, x, i):
-        def generate(context, builder, signature, args):
-            where = address(context, builder, signature.args[0], *args)
-            return builder.load(builder.bitcast(where, k.vector.as_pointer()), align=4)
+    def place(context, builder, kind, array, i):
+        return builder.bitcast(address(context, builder, kind, array, i), k.vector.as_pointer())
 
-        return k.register(x, k.types.intp), generate
+    @k.instruction(lambda x, i: register(x, n))
+    def load(context, builder, kinds, args):
+        return builder.load(place(context, builder, kinds[0], *args), align=4)
 
-    @k.intrinsic
-    def store(typing, x, i, v):
-        def generate(context, builder, signature, args):
-            where = address(context, builder, signature.args[0], *args[:2])
-            builder.store(args[2], builder.bitcast(where, k.vector.as_pointer()), align=4)
-            return context.get_dummy_value()
+    @k.instruction(lambda x, i, v: void(x, n, v))
+    def store(context, builder, kinds, args):
+        builder.store(args[2], place(context, builder, kinds[0], *args[:2]), align=4)
 
-        return k.types.void(x, k.types.intp, v), generate
+    @k.instruction(lambda x, i: register(x, n))
+    def spread(context, builder, kinds, args):
+        return spread_value(k, builder, builder.load(address(context, builder, kinds[0], *args)))
 
-    @k.intrinsic
-    def spread(typing, x, i):
-        def generate(context, builder, signature, args):
-            value = builder.load(address(context, builder, signature.args[0], *args))
-            alone = builder.insert_element(undefined, value, ir.Constant(ir.IntType(32), 0))
-            return builder.shuffle_vector(alone, undefined, places([0] * k.lanes))
+    @k.instruction(lambda a, b: register(register, register))
+    def evens(context, builder, kinds, args):
+        chosen = [*range(0, k.lanes, 2), *range(k.lanes + 1, 2 * k.lanes, 2)]
+        return builder.shuffle_vector(*args, lane_numbers(k, chosen))
 
-        return k.register(x, k.types.intp), generate
+    @k.instruction(lambda x, i, p, y, j, q: void(x, n, n, y, n, n))
+    def transpose(context, builder, kinds, args):
+        def row(kind, array, first, apart, r):
+            at = builder.add(first, builder.mul(apart, k.ir.Constant(apart.type, r)))
+            return place(context, builder, kind, array, at)
 
-    @k.intrinsic
-    def evens(typing, a, b):
-        def generate(context, builder, signature, args):
-            chosen = [*range(0, k.lanes, 2), *range(k.lanes + 1, 2 * k.lanes, 2)]
-            return builder.shuffle_vector(*args, places(chosen))
+        rows = [builder.load(row(kinds[0], *args[:3], r), align=4) for r in range(k.lanes)]
+        for half in [1 << n for n in range(k.lanes.bit_length() - 1)]:  # squares of 2, 4... change their corners
+            upper = lane_numbers(k, [c + k.lanes - half if c & half else c for c in range(k.lanes)])
+            lower = lane_numbers(k, [c + k.lanes if c & half else c + half for c in range(k.lanes)])
+            for r in [r for r in range(k.lanes) if not r & half]:
+                pair = rows[r], rows[r + half]
+                rows[r], rows[r + half] = [builder.shuffle_vector(*pair, chosen) for chosen in (upper, lower)]
+        for r, v in enumerate(rows):
+            builder.store(v, row(kinds[3], *args[3:], r), align=4)
 
-        return k.register(k.register, k.register), generate
-
-    @k.intrinsic
-    def transpose(typing, x, i, p, y, j, q):
-        def generate(context, builder, signature, args):
-            def row(kind, array, first, apart, r):
-                at = builder.add(first, builder.mul(apart, ir.Constant(apart.type, r)))
-                return builder.bitcast(address(context, builder, kind, array, at), k.vector.as_pointer())
-
-            rows = [builder.load(row(signature.args[0], *args[:3], r), align=4) for r in range(k.lanes)]
-            for half in [1 << n for n in range(k.lanes.bit_length() - 1)]:  # squares of 2, 4... change their corners
-                upper = places([c + k.lanes - half if c & half else c for c in range(k.lanes)])
-                lower = places([c + k.lanes if c & half else c + half for c in range(k.lanes)])
-                for r in [r for r in range(k.lanes) if not r & half]:
-                    pair = rows[r], rows[r + half]
-                    rows[r], rows[r + half] = [builder.shuffle_vector(*pair, chosen) for chosen in (upper, lower)]
-            for r, v in enumerate(rows):
-                builder.store(v, row(signature.args[3], *args[3:], r), align=4)
-            return context.get_dummy_value()
-
-        n = k.types.intp
-        return k.types.void(x, n, n, y, n, n), generate
-
-    return {"load": load, "store": store, "spread": spread, "evens": evens, "transpose": transpose}
-
-
-def called(k: SimpleNamespace, builder: Any, name: str, result: Any, args: Any, **how: Any) -> Any:
-    """A call of an LLVM intrinsic."""
-    function = builder.module.globals.get(name) or k.ir.Function(
-        builder.module, k.ir.FunctionType(result, [a.type for a in args]), name=name
-    )
-    return builder.call(function, args, **how)
+    return named(load, store, spread, evens, transpose)
 
 
 def fetch(k: SimpleNamespace, builder: Any, where: Any, writing: bool = False) -> None:
     """Prefetch the cache line at this address, for reading or writing."""
     # (write, locality 3: into L1, data cache)
     how = [k.ir.Constant(k.ir.IntType(32), n) for n in (int(writing), 3, 1)]
-    called(
-        k, builder, "llvm.prefetch.p0i8", k.ir.VoidType(), [builder.bitcast(where, k.ir.IntType(8).as_pointer()), *how]
-    )
+    where = builder.bitcast(where, k.ir.IntType(8).as_pointer())
+    call_llvm(builder, "llvm.prefetch.p0i8", k.ir.VoidType(), [where, *how])
 
 
 def product_and(k: SimpleNamespace, builder: Any, *args: Any) -> Any:
     """a b + c."""
-    return called(k, builder, f"llvm.fmuladd.v{k.lanes}f32", k.vector, args)
+    return call_llvm(builder, f"llvm.fmuladd.v{k.lanes}f32", k.vector, args)
+
+
+def larger(builder, a, b):
+    return builder.select(builder.fcmp_ordered(">", a, b), a, b)
 
 
 def sums(k: SimpleNamespace) -> dict[str, Any]:
-    ir = k.ir
+    ir, register = k.ir, k.register
 
-    @k.intrinsic
-    def none(typing):
-        def generate(context, builder, signature, args):
-            return ir.Constant(k.vector, [0.0] * k.lanes)
+    @k.instruction(lambda: register())
+    def none(context, builder, kinds, args):
+        return ir.Constant(k.vector, [0.0] * k.lanes)
 
-        return k.register(), generate
+    @k.instruction(lambda a, b, c: register(register, register, register))
+    def fma(context, builder, kinds, args):
+        return product_and(k, builder, *args)
 
-    @k.intrinsic
-    def fma(typing, a, b, c):
-        def generate(context, builder, signature, args):
-            return product_and(k, builder, *args)
+    @k.instruction(lambda v: k.types.float32(register))
+    def along(context, builder, kinds, args):
+        name, zero = f"llvm.vector.reduce.fadd.v{k.lanes}f32", ir.Constant(ir.FloatType(), 0.0)
+        return call_llvm(builder, name, ir.FloatType(), [zero, args[0]], fastmath=("reassoc",))
 
-        return k.register(k.register, k.register, k.register), generate
+    def lanewise(write: Callable) -> Any:
+        """An instruction for each pair of lanes: write(builder, a, b)."""
+        typed = k.instruction(lambda a, b: register(register, register))
+        return typed(lambda context, builder, kinds, args: write(builder, *args))
 
-    @k.intrinsic
-    def add(typing, a, b):
-        return k.register(k.register, k.register), lambda context, builder, signature, args: builder.fadd(*args)
-
-    @k.intrinsic
-    def sub(typing, a, b):
-        return k.register(k.register, k.register), lambda context, builder, signature, args: builder.fsub(*args)
-
-    @k.intrinsic
-    def along(typing, v):
-        def generate(context, builder, signature, args):
-            return called(
-                k,
-                builder,
-                f"llvm.vector.reduce.fadd.v{k.lanes}f32",
-                ir.FloatType(),
-                [ir.Constant(ir.FloatType(), 0.0), args[0]],
-                fastmath=("reassoc",),
-            )
-
-        return k.types.float32(k.register), generate
-
-    @k.intrinsic
-    def mul(typing, a, b):
-        return k.register(k.register, k.register), lambda context, builder, signature, args: builder.fmul(*args)
-
-    return {"none": none, "fma": fma, "add": add, "sub": sub, "mul": mul, "along": along}
+    pairs = {
+        "add": lambda builder, a, b: builder.fadd(a, b),
+        "sub": lambda builder, a, b: builder.fsub(a, b),
+        "mul": lambda builder, a, b: builder.fmul(a, b),
+        "bigger": larger,
+    }
+    return named(none, fma, along) | {name: lanewise(write) for name, write in pairs.items()}
 
 
 def weights(k: SimpleNamespace) -> dict[str, Any]:
     """The instructions for softmax."""
-    ir = k.ir
+    ir, register = k.ir, k.register
 
-    @k.intrinsic
-    def bigger(typing, a, b):
-        return k.register(k.register, k.register), lambda context, builder, signature, args: larger(builder, *args)
+    @k.instruction(lambda v: k.types.float32(register))
+    def most(context, builder, kinds, args):
+        v = args[0]
+        for half in [1 << n for n in reversed(range(k.lanes.bit_length() - 1))]:
+            turned = lane_numbers(k, [c ^ half for c in range(k.lanes)])
+            v = larger(builder, v, builder.shuffle_vector(v, v, turned))
+        return builder.extract_element(v, ir.Constant(ir.IntType(32), 0))
 
-    def larger(builder, a, b):
-        return builder.select(builder.fcmp_ordered(">", a, b), a, b)
+    @k.instruction(lambda v: register(register))
+    def weight(context, builder, kinds, args):
+        """2^n exp(r), n = round(v / ln 2), as in loops/scalar_math.py; n is computed by shifting the bits of
+        v / ln 2 + 1.5 2^23."""
+        one = lambda x: ir.Constant(k.vector, [float(np.float32(x))] * k.lanes)
+        plus_product = partial(product_and, k, builder)
+        v, whole = args[0], lambda x: lane_numbers(k, [x] * k.lanes)
+        t = plus_product(v, one(1 / math.log(2)), one(1.5 * 2.0**23))
+        n = builder.fsub(t, one(1.5 * 2.0**23))
+        r = plus_product(n, one(2.12194440054690583e-4), plus_product(n, one(-0.693359375), v))
+        p = one(EXP32[-1])
+        for c in reversed(EXP32[:-1]):
+            p = plus_product(p, r, one(c))
+        p = builder.fadd(plus_product(builder.fmul(r, r), p, r), one(1))
+        n = builder.add(builder.shl(builder.bitcast(t, whole(0).type), whole(23)), whole(127 << 23))
+        result = builder.fmul(p, builder.bitcast(n, k.vector))
+        return builder.select(builder.fcmp_ordered("<", v, one(-80)), one(0), result)
 
-    @k.intrinsic
-    def most(typing, v):
-        def generate(context, builder, signature, args):
-            v, lane = args[0], ir.IntType(32)
-            for half in [1 << n for n in reversed(range(k.lanes.bit_length() - 1))]:
-                turned = ir.Constant(ir.VectorType(lane, k.lanes), [c ^ half for c in range(k.lanes)])
-                v = larger(builder, v, builder.shuffle_vector(v, v, turned))
-            return builder.extract_element(v, ir.Constant(lane, 0))
-
-        return k.types.float32(k.register), generate
-
-    @k.intrinsic
-    def weight(typing, v):
-        """2^n exp(r), n = round(v / ln 2), as in loops/scalar_math.py; n is computed by shifting the bits of v / ln 2 +
-        1.5 2^23.
-        """
-
-        def generate(context, builder, signature, args):
-            one = lambda x: ir.Constant(k.vector, [float(np.float32(x))] * k.lanes)
-            plus_product = partial(product_and, k, builder)
-            bits, v = ir.VectorType(ir.IntType(32), k.lanes), args[0]
-            whole = lambda x: ir.Constant(bits, [x] * k.lanes)
-            t = plus_product(v, one(1 / math.log(2)), one(1.5 * 2.0**23))
-            n = builder.fsub(t, one(1.5 * 2.0**23))
-            r = plus_product(n, one(2.12194440054690583e-4), plus_product(n, one(-0.693359375), v))
-            p = one(EXP32[-1])
-            for c in reversed(EXP32[:-1]):
-                p = plus_product(p, r, one(c))
-            p = builder.fadd(plus_product(builder.fmul(r, r), p, r), one(1))
-            n = builder.add(builder.shl(builder.bitcast(t, bits), whole(23)), whole(127 << 23))
-            return builder.select(
-                builder.fcmp_ordered("<", v, one(-80)), one(0), builder.fmul(p, builder.bitcast(n, k.vector))
-            )
-
-        return k.register(k.register), generate
-
-    return {"bigger": bigger, "most": most, "weight": weight}
+    return named(most, weight)
 
 
 def parts(k: SimpleNamespace) -> dict[str, Any]:
@@ -309,86 +259,44 @@ def parts(k: SimpleNamespace) -> dict[str, Any]:
     `load_first(x, i, n)` reads n numbers, and zeros for the rest. `store_first(x, i, v, n)` writes the first n numbers
     of v; `store_evens(x, i, v, n)` writes them to every other index from i on. `upto(v, n)` is v with -inf from number
     n on."""
-    ir = k.ir
+    ir, n, void, register = k.ir, k.types.intp, k.types.void, k.register
+    first, align = partial(first_lanes, k), ir.Constant(ir.IntType(32), 4)
 
-    def first(builder, n):
-        """The mask of the first n lanes."""
-        lane = ir.IntType(32)
-        alone = builder.insert_element(
-            ir.Constant(ir.VectorType(lane, k.lanes), ir.Undefined), builder.trunc(n, lane), ir.Constant(lane, 0)
-        )
-        many = builder.shuffle_vector(alone, alone, ir.Constant(ir.VectorType(lane, k.lanes), [0] * k.lanes))
-        return builder.icmp_signed("<", ir.Constant(ir.VectorType(lane, k.lanes), list(range(k.lanes))), many)
-
-    def masked(builder, name, result, args):
+    def masked(context, builder, name, result, kind, array, i, before, *after):
+        where = builder.bitcast(address(context, builder, kind, array, i), k.vector.as_pointer())
         full = f"llvm.masked.{name}.v{k.lanes}f32.p0v{k.lanes}f32"
-        function = builder.module.globals.get(full) or ir.Function(
-            builder.module, ir.FunctionType(result, [a.type for a in args]), name=full
-        )
-        return builder.call(function, args)
-
-    @k.intrinsic
-    def load_first(typing, x, i, n):
-        def generate(context, builder, signature, args):
-            where = builder.bitcast(address(context, builder, signature.args[0], *args[:2]), k.vector.as_pointer())
-            return masked(
-                builder,
-                "load",
-                k.vector,
-                [
-                    where,
-                    ir.Constant(ir.IntType(32), 4),
-                    first(builder, args[2]),
-                    ir.Constant(k.vector, [0.0] * k.lanes),
-                ],
-            )
-
-        return k.register(x, k.types.intp, k.types.intp), generate
+        return call_llvm(builder, full, result, [*before, where, align, *after])
 
     def write(context, builder, kind, array, i, v, mask):
-        where = builder.bitcast(address(context, builder, kind, array, i), k.vector.as_pointer())
-        masked(builder, "store", ir.VoidType(), [v, where, ir.Constant(ir.IntType(32), 4), mask])
+        masked(context, builder, "store", ir.VoidType(), kind, array, i, [v], mask)
 
-    @k.intrinsic
-    def store_first(typing, x, i, v, n):
-        def generate(context, builder, signature, args):
-            write(context, builder, signature.args[0], *args[:3], first(builder, args[3]))
-            return context.get_dummy_value()
+    @k.instruction(lambda x, i, count: register(x, n, n))
+    def load_first(context, builder, kinds, args):
+        x, i, count = args
+        zeros = ir.Constant(k.vector, [0.0] * k.lanes)
+        return masked(context, builder, "load", k.vector, kinds[0], x, i, [], first(builder, count), zeros)
 
-        return k.types.void(x, k.types.intp, v, k.types.intp), generate
+    @k.instruction(lambda x, i, v, count: void(x, n, v, n))
+    def store_first(context, builder, kinds, args):
+        write(context, builder, kinds[0], *args[:3], first(builder, args[3]))
 
-    @k.intrinsic
-    def store_evens(typing, x, i, v, n):
-        def generate(context, builder, signature, args):
-            array, i, v, n = args
-            places = lambda numbers: ir.Constant(ir.VectorType(ir.IntType(32), k.lanes), numbers)
-            # each number of half a register is duplicated, and every other one is written
-            for half in (0, k.lanes // 2):
-                twice = places([half + c // 2 for c in range(k.lanes)])
-                known = builder.shuffle_vector(mask := first(builder, n), mask, twice)
-                evens = ir.Constant(ir.VectorType(ir.IntType(1), k.lanes), [c % 2 == 0 for c in range(k.lanes)])
-                at = builder.add(i, ir.Constant(i.type, 2 * half))
-                write(
-                    context,
-                    builder,
-                    signature.args[0],
-                    array,
-                    at,
-                    builder.shuffle_vector(v, v, twice),
-                    builder.and_(known, evens),
-                )
-            return context.get_dummy_value()
+    @k.instruction(lambda x, i, v, count: void(x, n, v, n))
+    def store_evens(context, builder, kinds, args):
+        x, i, v, count = args
+        evens = ir.Constant(ir.VectorType(ir.IntType(1), k.lanes), [c % 2 == 0 for c in range(k.lanes)])
+        mask = first(builder, count)
+        # each number of half a register is duplicated, and every other copy is written
+        for half in (0, k.lanes // 2):
+            twice = lane_numbers(k, [half + c // 2 for c in range(k.lanes)])
+            at, known = builder.add(i, ir.Constant(i.type, 2 * half)), builder.shuffle_vector(mask, mask, twice)
+            write(context, builder, kinds[0], x, at, builder.shuffle_vector(v, v, twice), builder.and_(known, evens))
 
-        return k.types.void(x, k.types.intp, v, k.types.intp), generate
+    @k.instruction(lambda v, count: register(register, n))
+    def upto(context, builder, kinds, args):
+        least = ir.Constant(k.vector, [float("-inf")] * k.lanes)
+        return builder.select(first(builder, args[1]), args[0], least)
 
-    @k.intrinsic
-    def upto(typing, v, n):
-        def generate(context, builder, signature, args):
-            return builder.select(first(builder, args[1]), args[0], ir.Constant(k.vector, [float("-inf")] * k.lanes))
-
-        return k.register(k.register, k.types.intp), generate
-
-    return {"load_first": load_first, "store_first": store_first, "store_evens": store_evens, "upto": upto}
+    return named(load_first, store_first, store_evens, upto)
 
 
 GROUPS = numbers, moves, sums, weights, parts
