@@ -69,7 +69,7 @@ FORWARD = """def kernel(q_id, k_id, v_id, mask_id, out_id, lse_id, scale, causal
                 put(lse, head * L + i0 + i, log(total[i]) + where(top[i] == f32(-inf), f32(0), top[i]))
                 shift[i] = f32(1) / where(total[i] == f32(0), f32(1), total[i])
             rows(out, i0 * out_row, out_row, sums, 0, pf, F, many, F, shift, 1)
-    return room.size > 0                          # it is there for as long as its parts are used
+    return room.size > 0                          # keeps `room` alive while its parts are used
 """
 
 BACK = """def kernel(q_id, k_id, v_id, mask_id, out_id, lse_id, g_id, dq_id, dk_id, dv_id, scale, causal, start, stop):
@@ -139,20 +139,20 @@ BACK = """def kernel(q_id, k_id, v_id, mask_id, out_id, lse_id, g_id, dq_id, dk_
             rows(dq, i0 * dq_row, dq_row, dqs, 0, pe, E, many, E, by, 0)
         rows(matrix(dk_id, head), 0, dk_row, dks, 0, pe, E, S, E, one, 0)
         rows(matrix(dv_id, head), 0, dv_row, dvs, 0, pf, F, S, F, one, 0)
-    return room.size > 0                          # it is there for as long as its parts are used
+    return room.size > 0                          # keeps `room` alive while its parts are used
 """
 
 PLACES = """
 
 @cached
 def whole(n):
-    \"\"\"n, up to whole pairs of vectors.\"\"\"
+    \"\"\"n rounded up to pairs of vectors.\"\"\"
     return (n + {Q} - 1) // {Q} * {Q}
 
 
 @cached
 def tall(n):
-    \"\"\"n, up to whole rows of a product.\"\"\"
+    \"\"\"n rounded up to the rows of a product.\"\"\"
     return (n + {T} - 1) // {T} * {T}
 
 
@@ -173,7 +173,7 @@ def step(array, d):
 
 @cached
 def lines_up(array):
-    \"\"\"Whether all numbers lie where numbers of four bytes can; there may be no array.\"\"\"
+    \"\"\"Whether all numbers are aligned to four bytes; True without an array.\"\"\"
     if array == 0:
         return True
     places = word(array + {data})
@@ -255,8 +255,8 @@ PARTS = {  # loops that both functions call, by name
             tile[x + j] += get(mask, y + j * along)
 """,
     "weigh": """def kernel(tile, r, many, keys, first, top, shift, total, sums, pf):
-    \"\"\"Scores of the rows from r on become weights, exp(score - top), 0 beyond key first + row, and are added to `total`;
-    `total` and `sums` shrink where a larger score came.\"\"\"
+    \"\"\"Replace the scores of the rows from r on by weights, exp(score - top), 0 beyond key first + row, and add these to
+    `total`. If a row has a larger score than `top`, its `total` and `sums` are first scaled down.\"\"\"
     for i in range(many):
         at = (r + i) * {K}
         seen = min(keys, first + i + 1)
@@ -297,7 +297,7 @@ PARTS = {  # loops that both functions call, by name
             store(slope, at + c, mul(p, sub(load(slope, at + c), less)))
 """,
     "score": """def kernel(to, at, a, start, row, b, j0, many, keys, depth):
-    \"\"\"to = a b^T, a of `many` rows, b turned, of as many columns as there are keys.\"\"\"
+    \"\"\"to = a b^T: a has `many` rows; b is stored transposed, with `keys` columns.\"\"\"
     for c in range(0, keys, {Q}):
         if many > {few}:
             x, y, o = start, (j0 + c) * depth, at + c

@@ -68,9 +68,7 @@ def loop_of(text: str, dtype: np.dtype) -> Loop:
 
 
 def by_loop(text: str, x: ndarray, dim: int, left: int | None) -> tuple[ndarray, ndarray] | None:
-    """The loop's two results, with `left` numbers along the dimension, or with x's size; None if NumPy should do it,
-    and for large arrays.
-    """
+    """The loop's two results, with `left` numbers along the dimension (None: x's length); None if NumPy should sort."""
     if not 0 < x.size <= ORDER_ELEMENTS or x.dtype.char not in TYPES or not x.flags.carray:
         return None
     ndim = x.ndim
@@ -80,10 +78,8 @@ def by_loop(text: str, x: ndarray, dim: int, left: int | None) -> tuple[ndarray,
     n = shape[dim]
     if n > ORDER_ROW_ELEMENTS:
         return None
-    loop = loop_of(text, x.dtype)
-    function = loop.function
+    function = loop_of(text, x.dtype).ready(x.size)
     if function is None:
-        loop.pay(x.size)
         return None
     before, after = prod(shape[:dim]), prod(shape[dim + 1 :])
     if left is not None:

@@ -60,10 +60,8 @@ def by_loop(text: str, x: ndarray, index: ndarray, values: ndarray, dim: int) ->
     before, after = x.shape[:dim], x.shape[dim + 1 :]
     if index.shape[:dim] != before or index.shape[dim + 1 :] != after:
         return False
-    loop = loop_of(text, x.dtype)
-    function = loop.function
+    function = loop_of(text, x.dtype).ready(index.size)
     if function is None:
-        loop.pay(index.size)
         return False
     shape = prod(before), -1, prod(after)
     return function(x.reshape(shape), index.reshape(shape), values.reshape(shape))

@@ -1,6 +1,6 @@
 """float16 and bfloat16 to float32 and back. NumPy converts one number at a time: 260 us for 51,200 to float16, 140
 back. Loops, used once NumPy has taken as long as compiling them (loops/tiering.py), take 6 and 7 us. They give the same
-bits, except the payload of nan.
+bits, except for the payload of nan.
 """
 
 from __future__ import annotations
@@ -40,12 +40,11 @@ def add_to(a: ndarray, b: ndarray) -> bool | None:
 
 def widened(h: ndarray) -> ndarray:
     """A contiguous array as float32."""
-    loop = loop_of("widen", h.dtype)
-    if loop.function is not None:
+    function = loop_of("widen", h.dtype).ready(h.size)
+    if function is not None:
         out = memory.take(h.shape, FLOAT)
-        shared(loop.function, (h.reshape(-1).view(BITS), out.reshape(-1)), (1, 1), h.size)
+        shared(function, (h.reshape(-1).view(BITS), out.reshape(-1)), (1, 1), h.size)
         return out
-    loop.pay(h.size)
     return widened_by_bits(h) if h.dtype is HALF and h.size >= WIDENED_ELEMENTS else h.astype(FLOAT)
 
 
@@ -73,12 +72,11 @@ def widened_by_bits(h: ndarray) -> ndarray:
 
 def narrowed(x: ndarray, dtype: np.dtype) -> ndarray:
     """A contiguous array of float32 as float16 or bfloat16: rounded to nearest, ties to even."""
-    loop = loop_of("narrow", dtype)
-    if loop.function is not None:
+    function = loop_of("narrow", dtype).ready(x.size)
+    if function is not None:
         out = memory.take(x.shape, dtype)
-        shared(loop.function, (x.reshape(-1), out.reshape(-1).view(BITS)), (1, 1), x.size)
+        shared(function, (x.reshape(-1), out.reshape(-1).view(BITS)), (1, 1), x.size)
         return out
-    loop.pay(x.size)
     return x.astype(dtype)
 
 

@@ -83,10 +83,8 @@ def loop_of(text: str, of_rows: bool, word: np.dtype) -> Loop:
 def copied(text: str, how: tuple[int, ...], size: int, *arrays: ndarray) -> bool:
     """True if a loop has copied; False until NumPy has worked for as long as compiling takes."""
     word = WORDS[arrays[-1].itemsize]
-    loop = loop_of(text, arrays[-1].shape[-1] == 1 and text in OF_ROWS, word)
-    function = loop.function
+    function = loop_of(text, arrays[-1].shape[-1] == 1 and text in OF_ROWS, word).ready(size)
     if function is None:
-        loop.pay(size)
         return False
     numbers = [a if a.dtype is PLACE and a is not arrays[-1] else a.view(word) for a in arrays]
     shared(function, tuple(numbers), how, size, GATHER_PARALLEL_ELEMENTS)

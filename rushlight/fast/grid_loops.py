@@ -84,10 +84,10 @@ def by_loop(text: str, shape: Ints, x: ndarray, y: ndarray, at: ndarray) -> ndar
     """The result of the loop with this text, in C order; None if NumPy should do it."""
     if not x.dtype is FLOAT is y.dtype or not all([a.size for a in (x, y, at)]):
         return None
-    loop, size = loop_of(text), at.size * x.shape[1]
-    if loop.function is None:
-        loop.pay(size + TAP_ELEMENTS * at.shape[0] * at.shape[1])
+    size = at.size * x.shape[1]
+    function = loop_of(text).ready(size + TAP_ELEMENTS * at.shape[0] * at.shape[1])
+    if function is None:
         return None
     out = memory.take(shape, FLOAT)
-    shared(loop.function, (*map(np.ascontiguousarray, (x, y, at)), out), (1, 1, 1, 1), size)
+    shared(function, (*map(np.ascontiguousarray, (x, y, at)), out), (1, 1, 1, 1), size)
     return out

@@ -110,7 +110,7 @@ TEXT = """def kernel(x_id, y_id, out_id, more_id, room_at):
                     top = m * group // groups
                     high = m * (group + 1) // groups - top
                     rows, at, far = x, top * row + first, row
-                    if step != 1:     # an odd number of vectors: rows do not meet in the same lines of the cache
+                    if step != 1:     # an odd number of vectors: rows map to different cache sets
                         rows, at, far = turned, 0, ((length + {lanes} - 1) // {lanes} | 1) * {lanes}
                         lay(x, top + first * step, 1, step, high, length, turned, far, {panel})
                     tiles = (high + {six} - 1) // {six}
@@ -132,7 +132,7 @@ LAY = """
 
 @cached
 def turn(x, row, m, deep, room):
-    \"\"\"room[p wide + r] = x[r row + p], a register or two for each p; rows beyond the last are that one again.\"\"\"
+    \"\"\"room[p wide + r] = x[r row + p], a register or two for each p; rows beyond the last repeat the last row.\"\"\"
     wide, apart = (m + {lanes} - 1) // {lanes} * {lanes}, ((deep + {lanes} - 1) // {lanes} | 1) * {lanes}
     last = part(room, wide * deep)
     for r in range(0, m, {lanes}):
@@ -154,7 +154,7 @@ def lay(x, at, down, beside, high, many, out, gap, apart):
             if whole < many:
                 store(out, p * gap + last, load_first(x, at + p * down + whole, many - whole))
         return
-    for c in range(0, whole, {lanes}):            # lines are fetched ahead, so x is read along them
+    for c in range(0, whole, {lanes}):            # the processor prefetches cache lines of x
         for part in range(0, high, {lanes}):
             p = min(part, high - {lanes})
             transpose(x, at + p + c * beside, beside, out, p * gap + c // {panel} * apart + c % {panel}, gap)

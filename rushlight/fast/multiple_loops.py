@@ -39,10 +39,9 @@ def add_multiple(a: ndarray, b: ndarray, factor: Any) -> bool | None:
         or np.may_share_memory(a, b)
     ):
         return None
-    loop = loop_of(a.dtype)
-    if loop.function is None:
-        loop.pay(a.size)
+    function = loop_of(a.dtype).ready(a.size)
+    if function is None:
         return None
     arrays = a.reshape(-1), b.reshape(-1), np.asarray(factor, a.dtype)
-    shared(loop.function, arrays, (1, 1, 0), a.size, GATHER_PARALLEL_ELEMENTS)
+    shared(function, arrays, (1, 1, 0), a.size, GATHER_PARALLEL_ELEMENTS)
     return True

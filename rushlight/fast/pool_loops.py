@@ -18,7 +18,7 @@ from rushlight.kernels.im2col import Ints, in_3d
 from rushlight.loops.tiering import Loop
 
 MAXIMA = """def kernel(x, size, kernel, stride, padding, dilation, out, values, indices):
-    \"\"\"values[p, o] = the largest of a window of x[p], flat, and where it stands in the plane.\"\"\"
+    \"\"\"values[p, o] = the maximum of window o of x[p]; indices[p, o] = its flat index in the plane.\"\"\"
     restrict()
     deep, high, wide = size[0], size[1], size[2]
     to = 0
@@ -31,7 +31,7 @@ MAXIMA = """def kernel(x, size, kernel, stride, padding, dilation, out, values, 
                 k0 = h * stride[1] - padding[1]
                 k1 = min(high, k0 + (kernel[1] - 1) * dilation[1] + 1)
                 k0 = k0 if k0 >= 0 else k0 % dilation[1]
-                first, last = 0, 0                # the windows that lie inside, where their taps are written out
+                first, last = 0, 0                # the windows inside the plane: their loop is unrolled
                 if {few} and i1 - i0 == {kernel[0]} and k1 - k0 == {kernel[1]}:
                     first = min((padding[2] + {stride[2]} - 1) // {stride[2]}, out[2])
                     last = max(first, min(out[2], (wide - {kernel[2]} + padding[2]) // {stride[2]} + 1))
@@ -72,7 +72,7 @@ MAXIMA = """def kernel(x, size, kernel, stride, padding, dilation, out, values, 
 FREQUENT = (((1, 2, 2), (1, 2, 2)), ((1, 3, 3), (1, 2, 2)), ((1, 1, 2), (1, 1, 2)))
 
 SCATTER = """def kernel(g, indices, volume, out):
-    \"\"\"out[p, i] = the sum of g[p, q] with indices[p, q] = i < volume; whether all indices are inside.\"\"\"
+    \"\"\"out[p, i] = the sum of g[p, q] with indices[p, q] = i. Returns whether all indices are below `volume`.\"\"\"
     restrict()
     many = g.shape[0] // (out.shape[0] // volume)
     for p in range(out.shape[0] // volume):
@@ -137,9 +137,8 @@ def best_of_taps(
     loop = maxima(*how) if prod(kernel) <= POOL_OWN_LOOP_TAPS and set(dilation) == {1} else maxima((), ())
     if x.dtype != np.float32 or len(out) > 3 or not x.flags.carray:
         return None
-    function = loop.function
+    function = loop.ready(x.size)
     if function is None:
-        loop.pay(x.size)
         return None
     values, indices = memory.take((n, *out), np.dtype(np.float32)), memory.take((n, *out), np.dtype(np.int64))
     sizes = [*map(np.array, (in_3d(x.shape[1:], 1), *how, in_3d(padding, 0), in_3d(dilation, 1), in_3d(out, 1)))]
@@ -155,12 +154,11 @@ def best_of_taps(
 
 def scattered(g: ndarray, indices: ndarray, size: Ints) -> ndarray | None:
     """The sums of float32 g at their indices; None if NumPy should do it, or if an index is out of range."""
-    loop, volume = scatter(), prod(size)
+    volume = prod(size)
     if g.dtype != np.float32 or indices.dtype != np.int64 or not (g.flags.carray and indices.flags.carray):
         return None
-    function = loop.function
+    function = scatter().ready(g.size)
     if function is None:
-        loop.pay(g.size)
         return None
     out, many = memory.take((*g.shape[:2], *size), np.dtype(np.float32)), prod(g.shape[2:])
     flat, inside = [a.reshape(-1) for a in (g, indices, out)], []

@@ -125,10 +125,8 @@ def by_loop(x: ndarray, table: ndarray, with_places: bool) -> list[ndarray] | No
     """
     if x.dtype.char not in "fd" or table.dtype.char != "l" or not x.flags.carray:
         return None
-    loop = loop_of(x.dtype, with_places)
-    function = loop.function
+    function = loop_of(x.dtype, with_places).ready(x.size)
     if function is None:
-        loop.pay(x.size)
         return None
     made = [np.empty((len(x), len(table)), x.dtype)]
     if with_places:

@@ -96,10 +96,8 @@ class Rows(NamedTuple):
         """For each row in memory, the state of the step before: start (N, H), out (rows, H)."""
         if self.apart == 1:
             return steps.before(start, out)
-        found, out = (
-            memory.take((len(start), self.apart, out.shape[1]), FLOAT),
-            out.reshape(len(start), self.apart, -1),
-        )
+        out = out.reshape(len(start), self.apart, -1)
+        found = memory.take(out.shape, FLOAT)
         late, early = (slice(None, -1), slice(1, None)) if steps.reverse else (slice(1, None), slice(None, -1))
         found[:, late], found[:, -1 if steps.reverse else 0] = out[:, early], start
         return found.reshape(-1, out.shape[2])
@@ -109,7 +107,7 @@ class Rows(NamedTuple):
 def rows_of(steps: Steps, back: bool, by_sequence: bool) -> Rows:
     """The rows of x; `by_sequence`: the rows of a sequence are adjacent, not the rows of a step."""
     spans = [(a, b - a, a) for a, b in (reversed(steps.spans) if back else steps.spans)]
-    if by_sequence:
+    if by_sequence:  # a step's rows are one row of each sequence: the first is the number of the step
         spans = [(a // n, n, a) for a, n, _ in spans]
     return Rows(np.array([*spans, (0, 0, 0)], np.int64), len(spans) if by_sequence else 1)
 
@@ -149,11 +147,8 @@ def forward(cell: Cell, given: Given, sizes: Sizes, reverse: bool) -> tuple[ndar
         return step(cell, given)
     x, start, weight, c, bias, projection = given
     do, (n, p), width = loops(cell, projection is not None), start.shape, x.shape[-1]
-    rows, hidden, line = (
-        rows_of(steps_of(x, n, sizes, reverse), False, by_sequence(x)),
-        width // cell.gate_count,
-        line_of(width),
-    )
+    rows = rows_of(steps_of(x, n, sizes, reverse), False, by_sequence(x))
+    hidden, line = width // cell.gate_count, line_of(width)
     turned, last = weight.T, None if projection is None else projection.T
     bounds, flat, tile = shares(n, x.size * p, weight), rows.flat(x), rows_together(n, weight) * line
     out, saved = memory.take((len(flat), p), FLOAT), memory.take((len(flat), do.saved, hidden), FLOAT)
@@ -168,31 +163,9 @@ def forward(cell: Cell, given: Given, sizes: Sizes, reverse: bool) -> tuple[ndar
     state, first, second = NOTHING if c is None else c.copy(), lay(turned, first), lay(last, second)
     from rushlight.loops.parallel import pool  # imported late: the browser has no threads
 
-    pool.run(
-        do.forward,
-        [
-            (
-                *share,
-                rows.spans,
-                rows.apart,
-                n,
-                hidden,
-                p,
-                line,
-                ZEROS,
-                flat.ravel(),
-                first,
-                more,
-                second,
-                h,
-                state.ravel(),
-                *tiles[2 * k : 2 * k + 2],
-                out.ravel(),
-                saved.ravel(),
-            )
-            for k, share in enumerate(bounds)
-        ],
-    )
+    layout = rows.spans, rows.apart, n, hidden, p, line, ZEROS
+    read, made = (flat.ravel(), first, more, second, h, state.ravel()), (out.ravel(), saved.ravel())
+    pool.run(do.forward, [(*share, *layout, *read, *tiles[2 * k : 2 * k + 2], *made) for k, share in enumerate(bounds)])
     return rows.shaped(out, x), h[: n * p].reshape(n, p).copy(), state, saved.swapaxes(0, 1)
 
 
@@ -229,35 +202,11 @@ def back(
     g_out, first, second = rows.flat(g_out), lay(weight, first), lay(projection, second)
     from rushlight.loops.parallel import pool  # imported late: the browser has no threads
 
-    pool.run(
-        do.back,
-        [
-            (
-                *share,
-                rows.spans,
-                rows.apart,
-                n,
-                hidden,
-                p,
-                line,
-                ZEROS,
-                g_out.ravel(),
-                first,
-                second,
-                gh.ravel(),
-                state.ravel(),
-                early.ravel(),
-                *tiles[5 * k : 5 * k + 5],
-                out.ravel(),
-                saved.ravel(),
-                total.ravel(),
-                g.ravel(),
-                g_x.ravel(),
-                g_bias[k],
-            )
-            for k, share in enumerate(bounds)
-        ],
-    )
+    layout = rows.spans, rows.apart, n, hidden, p, line, ZEROS
+    read = g_out.ravel(), first, second, gh.ravel(), state.ravel(), early.ravel()
+    made = [a.ravel() for a in (out, saved, total, g, g_x)]
+    calls = [(*share, *layout, *read, *tiles[5 * k : 5 * k + 5], *made, g_bias[k]) for k, share in enumerate(bounds)]
+    pool.run(do.back, calls)
     if c is None and STATE in cell.sources:
         gh += state
     return (rows.shaped(g_x, x), gh, state, mm(g.T, rows.before(start, out, steps)), np.add.reduce(g_bias, 0), total)
@@ -315,9 +264,8 @@ def step(cell: Cell, given: Given) -> tuple[ndarray, ndarray, ndarray, ndarray]:
     do, (n, p), h, state = loops(cell, False), start.shape, start.copy(), NOTHING if c is None else c.copy()
     out, saved = np.empty((*x.shape[:-1], p), FLOAT), np.empty((n, do.saved, p), FLOAT)
     bias = np.zeros(len(weight), FLOAT) if bias is None else bias
-    do.step(
-        n, p, x.ravel(), np.dot(start, weight.T).ravel(), bias, h.ravel(), state.ravel(), out.ravel(), saved.ravel()
-    )
+    flat = [a.ravel() for a in (x, np.dot(start, weight.T), bias, h, state, out, saved)]
+    do.step(n, p, *flat)
     return out, h, state, saved.swapaxes(0, 1)
 
 
@@ -328,18 +276,8 @@ def step_back(
     x, start, weight, c, bias, _ = given
     state, g = np.zeros(start.shape, FLOAT) if g_c is None else g_c.copy(), np.empty((len(start), len(weight)), FLOAT)
     g_x = np.empty(g.shape, FLOAT) if cell.apart else g
-    loops(cell, False).step_back(
-        len(start),
-        start.shape[1],
-        g_h.ravel(),
-        g_out.ravel(),
-        state.ravel(),
-        (start if c is None else c).ravel(),
-        out.ravel(),
-        saved.swapaxes(0, 1).ravel(),
-        g.ravel(),
-        g_x.ravel(),
-    )
+    arrays = g_h, g_out, state, start if c is None else c, out, saved.swapaxes(0, 1), g, g_x
+    loops(cell, False).step_back(*start.shape, *[a.ravel() for a in arrays])
     gh = np.dot(g, weight)
     if c is None and STATE in cell.sources:
         gh += state

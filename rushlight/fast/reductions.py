@@ -164,12 +164,11 @@ def extremes(ufunc: np.ufunc, x: ndarray, dim: int) -> tuple[ndarray, ndarray] |
         return None
     dim %= x.ndim
     shape = prod(x.shape[:dim]), x.shape[dim], prod(x.shape[dim + 1 :])
-    loop = extremes_loop(ufunc, shape[2] == 1, x.dtype)
-    if loop.function is None:
-        loop.pay(x.size)
+    function = extremes_loop(ufunc, shape[2] == 1, x.dtype).ready(x.size)
+    if function is None:
         return None
     out, places = np.empty_like(x), np.empty(x.shape, np.int64)
-    shared(loop.function, (x.reshape(shape), out.reshape(shape), places.reshape(shape)), (1, 1, 1), x.size)
+    shared(function, (x.reshape(shape), out.reshape(shape), places.reshape(shape)), (1, 1, 1), x.size)
     return out, places
 
 

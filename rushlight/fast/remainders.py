@@ -1,11 +1,11 @@
 """Remainders and integer quotients of large arrays, equal to NumPy's to the bit; NumPy calls libm or divides for each
 number.
 
-float32: x - n y, n = trunc(x / y), is exact in float64 as long as |n| < 2^28. n is then right, since x / y is at least
-2^-24 away from an integer unless it is one, and n y has 24 + 28 bits. With n = floor(x / y), y is added to a remainder
-of the wrong sign, which is exact enough for the nearest float32. Other blocks, and blocks with nan or infinity, are
-left to NumPy, which takes four times as long. A compiled loop does the same once it has paid for itself: 2 million in 4
-ms, in blocks 16.
+float32: x - n y, n = trunc(x / y), is exact in float64 if |n| < 2^28: n y has 24 + 28 bits, and n is right, since x / y
+is an integer or at least 2^-24 away from integers. With n = floor(x / y), y is added to a remainder of the wrong sign,
+which is exact enough for the nearest float32. NumPy computes all other blocks, and blocks with nan or infinity, in four
+times the time. A compiled loop takes over once NumPy has worked for as long as compiling takes: 2 million take 4 ms, in
+blocks 16.
 """
 
 from __future__ import annotations
@@ -119,9 +119,8 @@ def by_loop(ufunc: np.ufunc, x: ndarray, y: ndarray) -> ndarray | None:
     """The remainders of large arrays; None if NumPy should do it, or if a remainder is not certain."""
     if not all([a.flags.c_contiguous and a.flags.aligned for a in (x, y)]) or y.ndim and x.shape != y.shape:
         return None
-    paid = loop(ufunc, not y.ndim)
-    if paid.function is None:
-        paid.pay(x.size)
+    function = loop(ufunc, not y.ndim).ready(x.size)
+    if function is None:
         return None
     from rushlight.base.buffer_pool import memory
     from rushlight.loops.parallel import parallel_for
@@ -130,7 +129,7 @@ def by_loop(ufunc: np.ufunc, x: ndarray, y: ndarray) -> ndarray | None:
     flat, others, made = x.reshape(-1), y.reshape(-1) if y.ndim else y, out.reshape(-1)
 
     def part(first: int, end: int, step: int) -> None:
-        worst.append(paid.function(flat[first:end], others[first:end] if others.ndim else others, made[first:end]))
+        worst.append(function(flat[first:end], others[first:end] if others.ndim else others, made[first:end]))
 
     parallel_for(part, x.size, REMAINDER_LOOP_ELEMENTS)
     return out if all([n < SURE for n in worst]) else None

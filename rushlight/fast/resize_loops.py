@@ -89,9 +89,9 @@ def example(*shape: int) -> tuple:
 
 @cache
 def loop_of(flat: bool) -> Loop:
-    return (
-        Loop(along_text, 30, lambda: example(PLANES, 1)) if flat else Loop(lambda: ACROSS, 30, lambda: example(1, 1, 1))
-    )
+    if flat:
+        return Loop(along_text, 30, lambda: example(PLANES, 1))
+    return Loop(lambda: ACROSS, 30, lambda: example(1, 1, 1))
 
 
 @lru_cache(maxsize=256)
@@ -117,22 +117,18 @@ def mixed(x: ndarray, dim: int, how: tuple, back: bool) -> ndarray | None:
     if not x.size or after == 1 and many < PLANES and not few:
         return None
     flat = after == 1 and many >= PLANES
-    loop = loop_of(flat)
-    function = loop.function
+    function = loop_of(flat).ready(many * after * max(x.shape[dim], out))
     if function is None:
-        loop.pay(many * after * max(x.shape[dim], out))
         return None
     shape = (*x.shape[:dim], out, *x.shape[dim + 1 :])
     made = np.empty(shape, FLOAT) if few else memory.take(shape, FLOAT)
     tail = () if flat else (after,)
     arguments = (np.ascontiguousarray(x).reshape(many, -1, *tail), *listed(how, back), made.reshape(many, out, *tail))
-    if max(x.size, made.size) < REDUCTION_PARALLEL_ELEMENTS:
-        function(*arguments)
-        return made
-    from rushlight.loops.parallel import cores, in_parts  # imported late: the browser has no threads
+    if max(x.size, made.size) >= REDUCTION_PARALLEL_ELEMENTS:
+        from rushlight.loops.parallel import cores, in_parts  # imported late: the browser has no threads
 
-    if many < PLANES * cores():
-        function(*arguments)
-    else:
-        in_parts(function, arguments, (1, 0, 0, 0, 1))
+        if many >= PLANES * cores():
+            in_parts(function, arguments, (1, 0, 0, 0, 1))
+            return made
+    function(*arguments)
     return made

@@ -294,9 +294,8 @@ class Writer:
 
     def place(self, array: str, level: int) -> str:
         """The text of the index of an element, a column or a row in an array."""
-        return (
-            self.layout.row if level == ROW else self.layout.column if level == COLUMN else self.layout.element
-        ).format(array)
+        forms = {ROW: self.layout.row, COLUMN: self.layout.column}
+        return forms.get(level, self.layout.element).format(array)
 
     def store(self, depth: int, place: str, value: str) -> None:
         if place.startswith("get("):

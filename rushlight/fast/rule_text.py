@@ -134,13 +134,7 @@ def meet(x: Any, y: Any) -> tuple[Scalar, Scalar]:
     if not isinstance(y, Scalar):
         return cast(x, real_if(y, x.dtype)), constant(y, real_if(y, x.dtype))
     if x.dtype != y.dtype:
-        wide = (
-            np.promote_types(x.dtype, y.dtype)
-            if BOOL not in (x.dtype, y.dtype)
-            else x.dtype
-            if y.dtype == BOOL
-            else y.dtype
-        )
+        wide = np.promote_types(x.dtype, y.dtype)
         return cast(x, wide), cast(y, wide)
     return x, y
 

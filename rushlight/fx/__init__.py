@@ -29,10 +29,9 @@ from rushlight.fx.tracer import Tracer
 
 
 def wrap(fn_or_name: str | Callable) -> Any:
-    """Trace calls of a function as one node. The function belongs to the calling module, or is
-    given by name. Returns the argument.
+    """Record calls of a function of the calling module as one node. Returns the argument, the function or its name.
 
-    >>> rushlight.fx.wrap("len")  # at the top of a module: a trace has a call of len, and asks no proxy for its length
+    >>> rushlight.fx.wrap("len")  # at the top of a module: a trace then records calls of len
     'len'
     """
     name = fn_or_name if isinstance(fn_or_name, str) else fn_or_name.__name__

@@ -16,26 +16,11 @@ from rushlight.fx.functions import path_of
 from rushlight.fx.node import OPCODES, Node, map_arg, type_said
 
 INFIX = {
-    operator.add: "+",
-    operator.sub: "-",
-    operator.mul: "*",
-    operator.truediv: "/",
-    operator.floordiv: "//",
-    operator.mod: "%",
-    operator.pow: "**",
-    operator.matmul: "@",
-    operator.and_: "&",
-    operator.or_: "|",
-    operator.xor: "^",
-    operator.lshift: "<<",
-    operator.rshift: ">>",
-    operator.lt: "<",
-    operator.le: "<=",
-    operator.gt: ">",
-    operator.ge: ">=",
-    operator.eq: "==",
-    operator.ne: "!=",
-}
+    operator.add: "+", operator.sub: "-", operator.mul: "*", operator.truediv: "/", operator.floordiv: "//",
+    operator.mod: "%", operator.pow: "**", operator.matmul: "@", operator.and_: "&", operator.or_: "|",
+    operator.xor: "^", operator.lshift: "<<", operator.rshift: ">>", operator.lt: "<", operator.le: "<=",
+    operator.gt: ">", operator.ge: ">=", operator.eq: "==", operator.ne: "!=",
+}  # fmt: skip
 PREFIX = {operator.neg: "-", operator.pos: "+", operator.invert: "~"}
 
 
@@ -91,9 +76,8 @@ class Graph:
 
     def placeholder(self, name: str, type_expr: Any = None, default_value: Any = None, **more: Any) -> Node:
         """An argument of the function."""
-        return self.create_node(
-            "placeholder", name, () if default_value is None else (default_value,), type_expr=type_expr
-        )
+        default = () if default_value is None else (default_value,)
+        return self.create_node("placeholder", name, default, type_expr=type_expr)
 
     def get_attr(self, qualified_name: str, type_expr: Any = None) -> Node:
         """A parameter, buffer or other attribute of the module."""
@@ -128,14 +112,8 @@ class Graph:
 
     def node_copy(self, node: Node, arg_transform: Callable[[Node], Any] = lambda x: x) -> Node:
         """A copy of a node, perhaps from another graph, with its arguments mapped by `arg_transform`."""
-        made = self.create_node(
-            node.op,
-            node.target,
-            map_arg(node.args, arg_transform),
-            map_arg(node.kwargs, arg_transform),
-            node.name,
-            node.type,
-        )
+        args, kwargs = map_arg(node.args, arg_transform), map_arg(node.kwargs, arg_transform)
+        made = self.create_node(node.op, node.target, args, kwargs, node.name, node.type)
         made.meta = dict(node.meta)
         return made
 
@@ -246,9 +224,8 @@ class Graph:
         for node in self.nodes:
             if node.op == "placeholder":
                 said = f" : {type_said(node.type).strip()}" if plain_type(node.type) else ""
-                arguments.append(
-                    f"{node.target}{said}" + (f" = {self._written(node.args[0], names)}" if node.args else "")
-                )
+                default = f" = {self._written(node.args[0], names)}" if node.args else ""
+                arguments.append(f"{node.target}{said}{default}")
                 line = "" if node.name == node.target.lstrip("*") else f"{node.name} = {node.target}"
             elif node.op == "output":
                 line = f"return {self._written(node.args[0], names)}"
@@ -275,13 +252,8 @@ class Graph:
             return "{" + ", ".join(f"{key!r}: {self._written(value, names)}" for key, value in a.items()) + "}"
         if isinstance(a, slice):
             return f"slice({', '.join(self._written(x, names) for x in (a.start, a.stop, a.step))})"
-        if (
-            a is None
-            or a is Ellipsis
-            or isinstance(a, (bool, int, str, complex))
-            or isinstance(a, float)
-            and a - a == 0
-        ):
+        finite = isinstance(a, float) and a - a == 0
+        if finite or a is None or a is Ellipsis or isinstance(a, (bool, int, str, complex)):
             return repr(a)
         return self._global(f"_{type(a).__name__}", a, names)
 
@@ -311,12 +283,9 @@ class Graph:
                 return f"{written[0]}[{written[1]}]"
         if path == "builtins.getattr" and len(written) == 2 and str(node.args[1]).isidentifier():
             return f"{written[0]}.{node.args[1]}"
-        function = (
-            path
-            if path.startswith("torch.")
-            else self._global("_" * (home == "operator") + path.removeprefix("builtins."), node.target, names)
-        )
-        return f"{function}({', '.join(given)})"
+        if not path.startswith("torch."):
+            path = self._global("_" * (home == "operator") + path.removeprefix("builtins."), node.target, names)
+        return f"{path}({', '.join(given)})"
 
 
 def plain_type(annotation: Any) -> bool:
@@ -325,7 +294,7 @@ def plain_type(annotation: Any) -> bool:
 
 
 class Nodes:
-    """The nodes of a graph, to be walked in order or, by `reversed`, backwards, while it changes."""
+    """The nodes of a graph, in order, or backwards by `reversed`. The graph may change during the loop."""
 
     def __init__(self, graph: Graph):
         self.graph = graph

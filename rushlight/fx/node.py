@@ -173,9 +173,8 @@ class Node:
         """The node's line in the graph's text."""
         if self.op == "output":
             return f"return {self._said()}"
-        head = (
-            f"%{self.name} : {type_said(self.type)}[num_users={len(self.users)}] = {self.op}[target={self._pretty()}]"
-        )
+        users = f"[num_users={len(self.users)}]"
+        head = f"%{self.name} : {type_said(self.type)}{users} = {self.op}[target={self._pretty()}]"
         if self.op == "placeholder":
             return head + (f"(default={self._args[0]})" if self._args else "")
         return head if self.op == "get_attr" else f"{head}(args = {shown(self._args)}, kwargs = {shown(self._kwargs)})"
@@ -201,11 +200,8 @@ def type_said(annotation: Any) -> str:
         return "torch.Tensor "
     if not isinstance(annotation, type):
         return f"{annotation!r} "
-    return (
-        f"{annotation.__qualname__} "
-        if annotation.__module__ == "builtins"
-        else f"{annotation.__module__}.{annotation.__qualname__} "
-    )
+    home = "" if annotation.__module__ == "builtins" else f"{annotation.__module__}."
+    return f"{home}{annotation.__qualname__} "
 
 
 __all__ = ["Node", "map_arg"]

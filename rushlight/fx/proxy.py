@@ -21,7 +21,8 @@ class TraceError(ValueError):
 class Proxy:
     """A value that is not known during tracing.
 
-    Operators, methods, attributes and torch's functions of it are recorded, without a tracer in the node's own graph.
+    Operators, methods, attributes and torch's functions are recorded by the tracer; without a tracer, in the node's
+    graph.
 
     >>> graph = rushlight.fx.Graph()
     >>> x = rushlight.fx.Proxy(graph.placeholder("x"))
@@ -72,9 +73,8 @@ class Proxy:
         raise TraceError(explain("'in' cannot be traced: the result depends on a value"))
 
     def __index__(self) -> int:
-        raise TraceError(
-            explain("a value that is unknown during tracing cannot be used as a number, such as an index or size")
-        )
+        what = "a value that is unknown during tracing cannot be used as a number, such as an index or size"
+        raise TraceError(explain(what))
 
     __hash__ = object.__hash__
 
@@ -120,25 +120,12 @@ def operation(name: str, reflected: bool) -> Any:
         args = (*others, self) if reflected else (self, *others)
         return self.tracer.create_proxy("call_function", target, args, {})
 
-    call.__doc__ = f"operator.{name}, taken down."
+    call.__doc__ = f"operator.{name}, recorded."
     return call
 
 
-for _name in (
-    "add",
-    "sub",
-    "mul",
-    "floordiv",
-    "truediv",
-    "mod",
-    "lshift",
-    "rshift",
-    "and_",
-    "or_",
-    "xor",
-    "pow",
-    "matmul",
-):
+TWO_SIDED = "add sub mul floordiv truediv mod lshift rshift and_ or_ xor pow matmul"
+for _name in TWO_SIDED.split():
     setattr(Proxy, f"__{_name.strip('_')}__", operation(_name, False))
     setattr(Proxy, f"__r{_name.strip('_')}__", operation(_name, True))
 for _name in ("eq", "ne", "lt", "gt", "le", "ge", "pos", "neg", "invert", "abs", "getitem"):

@@ -67,17 +67,15 @@ def anchors_of(sought: Graph) -> list[Node]:
     return [node for node in returned(sought) if len(node.users) == 1]
 
 
-# -- finding matches
-# -----------------------------------------------------------------------------------
+# -- finding matches -------------------------------------------------------------------------------
 
 
 def matches_of(sought: Graph, graph: Graph) -> Iterator[Found]:
     """All matches of the pattern, in the order of the program."""
     partial: list[Found] = [{}]
     for anchor in anchors_of(sought):
-        partial = [
-            more for so_far in partial for node in graph.nodes if (more := matched(anchor, node, so_far)) is not None
-        ]
+        longer = [matched(anchor, node, so_far) for so_far in partial for node in graph.nodes]
+        partial = [match for match in longer if match is not None]
     yield from (match for match in partial if is_closed(match, returned(sought)))
 
 
@@ -95,15 +93,12 @@ def matched(sought: Any, value: Any, so_far: Found) -> Found | None:
         return None
     if list(sought.kwargs) != list(value.kwargs):
         return None
-    return matched_parts(
-        (sought.args, tuple(sought.kwargs.values())),
-        (value.args, tuple(value.kwargs.values())),
-        {**so_far, sought: value},
-    )
+    arguments = [(node.args, tuple(node.kwargs.values())) for node in (sought, value)]
+    return matched_parts(*arguments, {**so_far, sought: value})
 
 
 def matched_parts(sought: Any, value: Any, so_far: Found) -> Found | None:
-    """The same for arguments: lists element by element, plain values if they are equal."""
+    """`matched` for arguments: lists match element by element, plain values if they are equal."""
     if not isinstance(sought, (list, tuple)):
         return so_far if type(value) is type(sought) and value == sought else None
     if not isinstance(value, (list, tuple)) or len(value) != len(sought):
@@ -147,7 +142,7 @@ def apart(matches: Iterator[Found]) -> list[Found]:
     return kept
 
 
-# -- replacing ------------------------------------------------------------------------------
+# -- replacing -------------------------------------------------------------------------------------
 
 
 def put_in_place(graph: Graph, sought: Graph, new: Graph, match: Found, changed: dict[Any, Any]) -> None:

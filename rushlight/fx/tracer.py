@@ -100,9 +100,8 @@ class Tracer:
         self, kind: str, target: Any, args: tuple, kwargs: dict, name: str | None = None, type_expr: Any = None
     ) -> Proxy:
         """A new node, and the proxy of its value."""
-        return self.proxy(
-            self.create_node(kind, target, self.create_arg(args), self.create_arg(kwargs), name, type_expr)
-        )
+        node = self.create_node(kind, target, self.create_arg(args), self.create_arg(kwargs), name, type_expr)
+        return self.proxy(node)
 
     def proxy(self, node: Node) -> Proxy:
         """The proxy for a node's value."""
@@ -121,10 +120,8 @@ class Tracer:
             return [self.create_arg(x) for x in a]
         if isinstance(a, dict):
             return {key: self.create_arg(value) for key, value in a.items()}
-        if isinstance(a, slice):
-            return slice(self.create_arg(a.start), self.create_arg(a.stop), self.create_arg(a.step))
-        if isinstance(a, range):
-            return range(self.create_arg(a.start), self.create_arg(a.stop), self.create_arg(a.step))
+        if isinstance(a, (slice, range)):
+            return type(a)(self.create_arg(a.start), self.create_arg(a.stop), self.create_arg(a.step))
         if isinstance(a, Tensor):
             return self.create_node("get_attr", self._name_of(a), (), {})
         if isinstance(a, PLAIN) or callable(a):
@@ -134,10 +131,7 @@ class Tracer:
     def _name_of(self, a: Tensor) -> str:
         """The path of a parameter or buffer in the root; another tensor is registered under a new path."""
         held = self.root.named_parameters() if isinstance(a, Parameter) else self.root.named_buffers()
-        for name, tensor in held:
-            if tensor is a:
-                return name
-        for name, value in vars(self.root).items():
+        for name, value in (*held, *vars(self.root).items()):
             if value is a:
                 return name
         n = 0
@@ -166,10 +160,8 @@ class Tracer:
         }
         within = recorded_in_layers(take) if is_layer(root) else nullcontext()
         with recorded(take, list(namespaces.values())), within, self._watching(), marked():
-            result = function(
-                *[a for a, by_name in args if by_name is None],
-                **{by_name: a for a, by_name in args if by_name is not None},
-            )
+            named = {by_name: a for a, by_name in args if by_name is not None}
+            result = function(*[a for a, by_name in args if by_name is None], **named)
         said = getattr(function, "__annotations__", {}).get("return")
         self.create_node("output", "output", (self.create_arg(result),), {}, None, said)
         return self.graph
@@ -221,7 +213,8 @@ class GraphAppendingTracer(Tracer):
     """Records operations on the proxies of a graph that is built by hand.
 
     graph = fx.Graph()
-    x = fx.Proxy(graph.placeholder("x"), fx.proxy.GraphAppendingTracer(graph)) graph.output((torch.relu(x) + 1).node)
+    x = fx.Proxy(graph.placeholder("x"), fx.proxy.GraphAppendingTracer(graph))
+    graph.output((torch.relu(x) + 1).node)
     module = fx.GraphModule(torch.nn.Module(), graph)
     """
 

@@ -21,31 +21,9 @@ from rushlight.base.errors import type_error
 from rushlight.core.table import OWN_NAMES, parameters
 from rushlight.core.worlds import rebind
 
-# How tightly an operator binds its operands, as in Python; other expressions need no brackets.
-STRENGTH = {
-    "if": 0,
-    "==": 1,
-    "!=": 1,
-    "<": 1,
-    "<=": 1,
-    ">": 1,
-    ">=": 1,
-    "|": 2,
-    "^": 3,
-    "&": 4,
-    "<<": 5,
-    ">>": 5,
-    "+": 6,
-    "-": 6,
-    "*": 7,
-    "/": 7,
-    "//": 7,
-    "%": 7,
-    "@": 7,
-    "negative": 8,
-    "~": 8,
-    "**": 9,
-}
+# Operators by precedence, as in Python, the loosest first; other expressions need no brackets.
+LEVELS = "if", "== != < <= > >=", "|", "^", "&", "<< >>", "+ -", "* / // % @", "negative ~", "**"
+STRENGTH = {head: strength for strength, heads in enumerate(LEVELS) for head in heads.split()}
 UNARY, POWER, ATOM = 8, 9, 10
 
 
@@ -105,34 +83,17 @@ def reflected(head: str) -> Callable:
     return lambda self, other: Formula(head, other, self)
 
 
-for _name, _head in {
-    "add": "+",
-    "sub": "-",
-    "mul": "*",
-    "truediv": "/",
-    "floordiv": "//",
-    "mod": "%",
-    "matmul": "@",
-    "pow": "**",
-    "and": "&",
-    "or": "|",
-    "xor": "^",
-    "lshift": "<<",
-    "rshift": ">>",
-}.items():
+TWO_SIDED = {
+    "add": "+", "sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "mod": "%", "matmul": "@", "pow": "**",
+    "and": "&", "or": "|", "xor": "^", "lshift": "<<", "rshift": ">>",
+}  # fmt: skip
+ONE_SIDED = {
+    "eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "neg": "negative", "invert": "~",
+}  # fmt: skip
+for _name, _head in (TWO_SIDED | ONE_SIDED).items():
     setattr(Formula, f"__{_name}__", operator(_head))
+for _name, _head in TWO_SIDED.items():
     setattr(Formula, f"__r{_name}__", reflected(_head))
-for _name, _head in {
-    "eq": "==",
-    "ne": "!=",
-    "lt": "<",
-    "le": "<=",
-    "gt": ">",
-    "ge": ">=",
-    "neg": "negative",
-    "invert": "~",
-}.items():
-    setattr(Formula, f"__{_name}__", operator(_head))
 
 
 # -- from a rule to its formula --------------------------------------------------------------------
@@ -316,24 +277,15 @@ NOTATION: dict[str, Callable[..., str]] = {
     "where": lambda condition, yes, no: f"\\begin{{cases}} {cases(yes, condition, no)} \\end{{cases}}",
 }
 SIGNS = {
-    "==": "=",
-    "!=": "\\neq",
-    "<=": "\\leq",
-    ">=": "\\geq",
-    "&": "\\land",
-    "|": "\\lor",
-    "^": "\\oplus",
-    "@": "\\,",
-    "%": "\\bmod",
-    "<<": "\\ll",
-    ">>": "\\gg",
-}
+    "==": "=", "!=": "\\neq", "<=": "\\leq", ">=": "\\geq", "&": "\\land", "|": "\\lor", "^": "\\oplus", "@": "\\,",
+    "%": "\\bmod", "<<": "\\ll", ">>": "\\gg",
+}  # fmt: skip
 PREFIX = {"negative": "-", "~": "\\lnot "}
 WRAPPED = {"/": ("\\frac{{{}}}{{{}}}", POWER), "//": ("\\left\\lfloor \\frac{{{}}}{{{}}} \\right\\rfloor", ATOM)}
 
 
 def latex(value: Any, least: int = 0) -> str:
-    """The same in LaTeX."""
+    """The LaTeX of a formula or a plain value; in brackets if it binds less tightly than `least`."""
     value = known(value)
     written, strength = latex_pieces(value) if isinstance(value, Formula) else latex_plain(value)
     return f"\\left({written}\\right)" if strength < least else written
@@ -365,11 +317,11 @@ def latex_pieces(f: Formula) -> tuple[str, int]:
     if head == "*":
         return latex_product(f), strength
     left, right = sides(head, strength)
-    return (f"{latex(parts[0], left)} {SIGNS.get(head, head)} {unsigned(latex(parts[1], right))}", strength)
+    return f"{latex(parts[0], left)} {SIGNS.get(head, head)} {unsigned(latex(parts[1], right))}", strength
 
 
 def unsigned(written: str) -> str:
-    """No minus directly after another sign."""
+    """In brackets if it begins with a minus: two signs must not follow each other."""
     return f"\\left({written}\\right)" if written.startswith("-") else written
 
 

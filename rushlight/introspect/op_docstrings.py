@@ -173,7 +173,7 @@ def shapes(op: Op, known: Text) -> str:
         "reduction": "Shape: the input's without `dim`, which is a number, several, or None for all; with `keepdim` "
         "those dimensions stay, with length 1.",
         "view": "A view: out shares the input's memory"
-        + (" where it can, and is a copy else." if op.options.get("copies") else "."),
+        + (" if possible; otherwise it is a copy." if op.options.get("copies") else "."),
         "binary": "Shapes: (..., n, k) and (..., k, m) give (..., n, m).",
     }.get(family(op), "")
 
@@ -202,9 +202,8 @@ def other_names(op: Op) -> str:
     """The op's aliases, and its in-place form."""
     names = [name for name in op.options.get("alias", "").split() if name != title(op)]
     writing = getattr(getattr(Tensor, f"{op.name}_", None), "op", None) is op
-    return " ".join(
-        ([f"Also called {' and '.join(names)}."] if names else []) + ([f"In place: {op.name}_."] if writing else [])
-    )
+    aliases = f"Also called {' and '.join(names)}." if names else ""
+    return " ".join(filter(None, [aliases, f"In place: {op.name}_." if writing else ""]))
 
 
 def raises(op: Op, known: Text, writes: bool) -> str:
@@ -275,11 +274,8 @@ def called(value: Any) -> Iterator[str]:
 def helper(name: str) -> list[str]:
     """The definition of a helper in a formula, if the package has no public function of this name."""
     kernel = ARRAYS.get(name)
-    if (
-        kernel is None
-        or not hasattr(kernel, "__code__")
-        or any(hasattr(place, name) for place in (rushlight(), Tensor, builtins))
-    ):
+    is_public = any(hasattr(place, name) for place in (rushlight(), Tensor, builtins))
+    if is_public or not hasattr(kernel, "__code__"):
         return []
     says = sentence(TABLE[name]) if name in TABLE else opening(kernel)
     return [f"{name}({', '.join(parameters(kernel))}): {says}"] if says else []
@@ -327,18 +323,9 @@ def data(op: Op, known: Text) -> list[str]:
 
 # Values of settings in examples, by the setting's name.
 GUESSES = {
-    "dim": "0",
-    "new_dim": "0",
-    "dim0": "0",
-    "dim1": "1",
-    "dims": "(0,)",
-    "k": "1",
-    "n": "1",
-    "start": "0",
-    "length": "1",
-    "size": "2",
-    "step": "1",
-}
+    "dim": "0", "new_dim": "0", "dim0": "0", "dim1": "1", "dims": "(0,)", "k": "1", "n": "1", "start": "0",
+    "length": "1", "size": "2", "step": "1",
+}  # fmt: skip
 
 
 def default_example(op: Op, numbers: list[str]) -> str:

@@ -156,7 +156,8 @@ def scaled(intrinsic: Any) -> Any:
     def scaled(context, builder, kinds, args):
         (x, n), number = args, ir.IntType(32)
         n = n if n.type == number else builder.trunc(n, number)
-        return call_llvm(builder, f"llvm.ldexp.{letters(x.type)}.i32", x.type, [x, n])
+        suffix = letters(x.type)  # not inside the f-string: exports replace names in the text
+        return call_llvm(builder, f"llvm.ldexp.{suffix}.i32", x.type, [x, n])
 
     return scaled
 
@@ -176,8 +177,8 @@ def extreme(intrinsic: Any, name: str) -> Any:
 
     @instruction(intrinsic, lambda a, b: a(a, a))
     def extreme(context, builder, kinds, args):
-        kind = args[0].type
-        return call_llvm(builder, f"llvm.{name}.{letters(kind)}", kind, args)
+        kind, suffix = args[0].type, letters(args[0].type)
+        return call_llvm(builder, f"llvm.{name}.{suffix}", kind, args)
 
     return extreme
 

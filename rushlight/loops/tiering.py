@@ -1,8 +1,7 @@
-"""A loop that is compiled once NumPy, doing its work, has taken as long as compiling will take, or at once for a
-compiled program.
+"""A loop that is compiled once NumPy has worked for as long as compiling takes, or at once for a compiled program.
 
-Only for loops that give NumPy's results to the last bit, so that the numbers do not show which of them has run: `text`
-is compiled with every operation rounded separately.
+Only for loops that give NumPy's results to the last bit: every operation of the text is rounded separately. So the
+results do not depend on the moment when the loop takes over.
 """
 
 from __future__ import annotations
@@ -43,10 +42,16 @@ class Loop:
     def function(self) -> Callable | None:
         return self.built if budget.allowed else None
 
+    def ready(self, elements: int) -> Callable | None:
+        """The loop for this number of elements; None if NumPy should do the work, which is then recorded."""
+        if self.built is not None and budget.allowed:
+            return self.built
+        self.pay(elements)
+        return None
+
     def pay(self, elements: int) -> None:
-        """Record that NumPy has done the work, in `calls` calls; compile the loop when the work has cost enough, or
-        `at_once`.
-        """
+        """Record that NumPy does the work, in `calls` calls; compile the loop if the work has cost enough, or
+        `at_once`."""
         if not budget.allowed:
             return
         self.owed += self.calls * (CALL + ELEMENT * elements)

@@ -24,16 +24,15 @@ from rushlight.profiler.tables import Average, Averages, Modules, by_module
 __all__ = ["ProfilerAction", "ProfilerActivity", "profile", "record_function", "schedule", "tensorboard_trace_handler"]
 
 ProfilerActivity = Enum("ProfilerActivity", "CPU XPU MTIA CUDA HPU PrivateUse1", start=0)
-ProfilerActivity.__doc__ = """What torch's profiler may watch; here it is the CPU, whatever is asked for.
+ProfilerActivity.__doc__ = """The devices that torch's profiler can watch; this profiler always watches the CPU.
 
 >>> rushlight.profiler.ProfilerActivity.CPU.name
 'CPU'
 """
 ProfilerAction = Enum("ProfilerAction", "NONE WARMUP RECORD RECORD_AND_SAVE DEVICE_STOPPED", start=0)
-ProfilerAction.__doc__ = """What a profiler does in a step: see `schedule`.
+ProfilerAction.__doc__ = """The actions of a profiler in a step: see `schedule`.
 
->>> rushlight.profiler.schedule(wait=1, warmup=0,
-...     active=1)(0) is rushlight.profiler.ProfilerAction.NONE
+>>> rushlight.profiler.schedule(wait=1, warmup=0, active=1)(0) is rushlight.profiler.ProfilerAction.NONE
 True
 """
 

@@ -16,7 +16,7 @@ from rushlight.base import lazy
 from rushlight.core.node import tick
 from rushlight.core.table import TABLE
 from rushlight.profiler.torch_names import ACCUMULATE, profiler_name
-from rushlight.profiler.units import told
+from rushlight.profiler.units import time_text
 
 
 class Event:
@@ -27,19 +27,8 @@ class Event:
     autograd clock: for a node the tick of its making, for a module call the ticks of its begin and end."""
 
     __slots__ = (
-        "name",
-        "kind",
-        "start",
-        "end",
-        "inside",
-        "bytes",
-        "shapes",
-        "thread",
-        "depth",
-        "within",
-        "path",
-        "seq",
-    )
+        "name", "kind", "start", "end", "inside", "bytes", "shapes", "thread", "depth", "within", "path", "seq",
+    )  # fmt: skip
 
     def __init__(self, name: str, kind: str, shapes: list | None, depth: int, within: Event | None = None):
         self.name, self.kind, self.shapes, self.depth, self.within = name, kind, shapes, depth, within
@@ -78,7 +67,7 @@ class Event:
         return max(self.cpu_time_total - self.inside, 0.0)
 
     def __repr__(self) -> str:
-        return f"<{self.kind} {self.name}: {told(self.cpu_time_total)}>"
+        return f"<{self.kind} {self.name}: {time_text(self.cpu_time_total)}>"
 
 
 class Recorder:

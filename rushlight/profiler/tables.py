@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from itertools import product
 
 from rushlight.profiler.clocks import Event
-from rushlight.profiler.units import in_bytes, told
+from rushlight.profiler.units import in_bytes, time_text
 
 SORTS = ("cpu_time_total", "self_cpu_time_total", "cpu_time", "count", "cpu_memory_usage", "self_cpu_memory_usage")
 ELSEWHERE = (
     "cuda_time",
     "device_time",
-    *(
-        f"{own}{place}_{what}"
-        for own in ("", "self_")
-        for place in ("cuda", "device")
-        for what in ("time_total", "memory_usage")
-    ),
+    *map("".join, product(("", "self_"), ("cuda", "device"), ("_time_total", "_memory_usage"))),
 )
 
 
@@ -36,7 +32,7 @@ class Average:
         return self.cpu_time_total / self.count
 
     def __repr__(self) -> str:
-        return f"<{self.key}: {self.count} calls, {told(self.cpu_time_total)}>"
+        return f"<{self.key}: {self.count} calls, {time_text(self.cpu_time_total)}>"
 
 
 for _name in ELSEWHERE:  # attributes for other devices are 0
@@ -75,16 +71,16 @@ class Averages(list):
                 [
                     row.key[:max_name_column_width],
                     f"{row.self_cpu_time_total / whole:.2%}",
-                    told(row.self_cpu_time_total, time_unit),
+                    time_text(row.self_cpu_time_total, time_unit),
                     f"{row.cpu_time_total / whole:.2%}",
-                    told(row.cpu_time_total, time_unit),
-                    told(row.cpu_time, time_unit),
+                    time_text(row.cpu_time_total, time_unit),
+                    time_text(row.cpu_time, time_unit),
                     in_bytes(row.cpu_memory_usage),
                     str(row.count),
                 ]
                 + [str(row.input_shapes)[:max_shapes_column_width]] * shaped
             )
-        total = f"Self CPU time total: {told(self.self_cpu_time_total, time_unit)}"
+        total = f"Self CPU time total: {time_text(self.self_cpu_time_total, time_unit)}"
         return "\n".join([*([header] if header else []), aligned(lines), total]) + "\n"
 
     def __str__(self) -> str:
@@ -99,10 +95,8 @@ class ModuleRow:
         self.path, self.kind, self.calls, self.forward, self.backward, self.bytes = path, kind, 0, 0.0, 0.0, 0
 
     def __repr__(self) -> str:
-        return (
-            f"<{self.path} {self.kind}: {self.calls} calls, forward {told(self.forward)}, backward "
-            f"{told(self.backward)}>"
-        )
+        times = f"forward {time_text(self.forward)}, backward {time_text(self.backward)}"
+        return f"<{self.path} {self.kind}: {self.calls} calls, {times}>"
 
 
 class Modules(list):
@@ -115,8 +109,8 @@ class Modules(list):
             [
                 "  " * (row.path.count(".") + bool(row.path)) + (f"{row.path}: " if row.path else "") + row.kind,
                 str(row.calls),
-                told(row.forward),
-                told(row.backward),
+                time_text(row.forward),
+                time_text(row.backward),
                 in_bytes(row.bytes),
             ]
             for row in self

@@ -26,17 +26,8 @@ OTHER_NAMES: dict[str, Name] = {
     "convolution": spatial("conv"),
     "conv_input_grad": spatial("conv_transpose"),
     "max_values": spatial("max_pool"),
-    **{
-        name: spatial(name)
-        for name in (
-            "max_pool",
-            "max_unpool",
-            "avg_pool",
-            "adaptive_max_pool",
-            "adaptive_avg_pool",
-            "fractional_max_pool",
-        )
-    },
+    **{name: spatial(name) for name in ("max_pool", "max_unpool", "avg_pool", "fractional_max_pool")},
+    **{name: spatial(name) for name in ("adaptive_max_pool", "adaptive_avg_pool")},
     **{
         ours: f"aten::{theirs}"
         for ours, theirs in {
@@ -76,60 +67,16 @@ OTHER_NAMES: dict[str, Name] = {
     },
 }
 # steps of ops, and derivatives, for which torch has no op
-OURS = frozenset(
-    [
-        "adaptive_avg_pool_grad",
-        "add_windows",
-        "attention_back",
-        "avg_pool_grad",
-        "batch_dots",
-        "blend",
-        "bordered",
-        "cofactors",
-        "conv_weight_grad",
-        "ctc_slope",
-        "draw",
-        "dropout_mask",
-        "embed",
-        "embed_diagonal",
-        "embedding_grad",
-        "fold_repeats",
-        "gather_spatial",
-        "gelu_slope",
-        "grid_position",
-        "grid_slope",
-        "grid_taps",
-        "gru_back",
-        "imag_part",
-        "index_add_zeros",
-        "lie_again",
-        "lstm_back",
-        "moved",
-        "nll_loss_grad",
-        "nonzeros",
-        "placed",
-        "real_part",
-        "region",
-        "rnn_back",
-        "rnn_layer",
-        "sampled",
-        "sampled_back",
-        "sampled_product",
-        "sampled_slope",
-        "scaled_once",
-        "scatter_spatial",
-        "sparse_product",
-        "unbordered",
-        "unlie",
-        "unpermute",
-        "with_region",
-        "with_scaled_gradient",
-        "without_gradient",
-    ]
-)
+OURS = """
+    adaptive_avg_pool_grad add_windows attention_back avg_pool_grad batch_dots blend bordered cofactors
+    conv_weight_grad ctc_slope draw dropout_mask embed embed_diagonal embedding_grad fold_repeats gather_spatial
+    gelu_slope grid_position grid_slope grid_taps gru_back imag_part index_add_zeros lie_again lstm_back moved
+    nll_loss_grad nonzeros placed real_part region rnn_back rnn_layer sampled sampled_back sampled_product
+    sampled_slope scaled_once scatter_spatial sparse_product unbordered unlie unpermute with_region
+    with_scaled_gradient without_gradient"""
 
 
 def profiler_name(op: str) -> Name:
     """The name of an op in a profile, or a function of its arguments that returns the name."""
-    space = "rushlight" if op in OURS else "aten"
+    space = "rushlight" if op in OURS.split() else "aten"
     return OTHER_NAMES.get(op) or f"{space}::{op.replace('.', '_')}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 UNITS = (("s", 1e6), ("ms", 1e3), ("us", 1.0))
 
 
-def told(us: float, unit: str | None = None) -> str:
+def time_text(us: float, unit: str | None = None) -> str:
     name, size = next(((n, s) for n, s in UNITS if (n == unit if unit else us >= s)), UNITS[-1])
     return f"{us / size:.3f}{name}"
 

@@ -198,7 +198,7 @@ class Tracer(Watcher):
         """
         found = [(place, stop) for t, place, stop in self.replaced_data if any(t is other for other in tensors)]
         self.stops += [stop for _, stop in found]
-        return "gives a tensor that it has not made other memory" + (f", at {found[0][0]}" if found else "")
+        return "replaces the memory of a tensor that it has not made" + (f", at {found[0][0]}" if found else "")
 
     def on_backward(self, nodes: Iterable) -> None:
         """Stop if backward enters nodes made before the run. The nodes of arguments are hidden behind an `Entry`."""

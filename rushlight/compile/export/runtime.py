@@ -215,8 +215,8 @@ class Loop:
     def __call__(self, n: int) -> None:
         return None
 
-    def pay(self, elements: int) -> None:
-        """Does nothing."""
+    def ready(self, elements: int) -> None:
+        """NumPy does the work."""
 
 
 LOOPS = SimpleNamespace()  # name -> row loop

@@ -265,7 +265,7 @@ class Compiled:
             self.give_up(problem or "cannot be compiled", run.tracer.stops)
             return None
         if self.part_of() is not None and little(run.tracer.steps):
-            self.give_up("is less work than asking whether a program may run")
+            self.give_up("is less work than the check whether a program may run")
             return None
         if last is not None:
             problem = self.unsteady = outline.unsteady(last) or mixed

@@ -1,10 +1,10 @@
 """Faster ways of convolution: each op computes a `Plan` (kernels/conv.py) by the first of its ways that suits the plan.
 
-A way is a module with suits(plan), which is only a test, and with conv and its gradients, functions of a plan and its
-operands. Ways marked `compiled` have loops for float32; these are used once NumPy has worked for as long as loading the
-loops takes (fast/policy.py). fast/index.py has the thresholds. Start reading with index_table.py and one_by_one.py.
+A way is a module with a test `suits(plan)`, and with `conv` and its gradients, functions of a plan and its operands. Ways
+marked `compiled` have loops for float32, which are used once NumPy has worked for as long as loading the loops takes
+(fast/policy.py). fast/index.py has the thresholds. Start reading with index_table.py and one_by_one.py.
 
-    index_table         few numbers in the columns: a table of indices takes them out
+    index_table         few numbers in the columns: copied by a table of indices
     one_by_one          one tap, stride 1: each image is a product of matrices
     winograd            3 x 3, stride 1, 16 channels and more: fewer products      compiled
     whole_batch_im2col  few places, large filters: one product for all images
@@ -83,36 +83,54 @@ def always(p: Plan) -> bool:
     return True
 
 
-conv_of_plan = Ways(
-    Way(index_table.suits, index_table.conv),
-    Way(one_by_one.suits, one_by_one.conv),
-    Way(winograd.suits, winograd.conv, compiled=True),
-    Way(whole_batch_im2col.suits, whole_batch_im2col.conv),
-    Way(batch_innermost.suits, batch_innermost.conv, compiled=True),
-    Way(indirect.suits, indirect.conv, compiled=True),
-    Way(direct.suits, direct.conv, compiled=True),
-    Way(always, reference.conv_im2col),
+# (test, whether the way is compiled) of each way, the fastest first
+TESTS = (
+    (index_table.suits, False),
+    (one_by_one.suits, False),
+    (winograd.suits, True),
+    (whole_batch_im2col.suits, False),
+    (batch_innermost.suits, True),
+    (indirect.suits, True),
+    (direct.suits, True),
+    (always, False),
+)
+
+
+def ways(*functions: Callable[..., ndarray]) -> Ways:
+    """The ways of an op: its function for each of TESTS."""
+    return Ways(*[Way(suits, compute, compiled) for (suits, compiled), compute in zip(TESTS, functions, strict=True)])
+
+
+conv_of_plan = ways(
+    index_table.conv,
+    one_by_one.conv,
+    winograd.conv,
+    whole_batch_im2col.conv,
+    batch_innermost.conv,
+    indirect.conv,
+    direct.conv,
+    reference.conv_im2col,
 )
 # compiled ways have one function for both: the plan states that g is read and the input's gradient is made
-conv_input_grad_of_plan = Ways(
-    Way(index_table.suits, index_table.conv_input_grad),
-    Way(one_by_one.suits, one_by_one.conv_input_grad),
-    Way(winograd.suits, winograd.conv, compiled=True),
-    Way(whole_batch_im2col.suits, whole_batch_im2col.conv_input_grad),
-    Way(batch_innermost.suits, batch_innermost.conv, compiled=True),
-    Way(indirect.suits, indirect.conv, compiled=True),
-    Way(direct.suits, direct.conv, compiled=True),
-    Way(always, reference.conv_input_grad_im2col),
+conv_input_grad_of_plan = ways(
+    index_table.conv_input_grad,
+    one_by_one.conv_input_grad,
+    winograd.conv,
+    whole_batch_im2col.conv_input_grad,
+    batch_innermost.conv,
+    indirect.conv,
+    direct.conv,
+    reference.conv_input_grad_im2col,
 )
-conv_weight_grad_of_plan = Ways(
-    Way(index_table.suits, index_table.conv_weight_grad),
-    Way(one_by_one.suits, one_by_one.conv_weight_grad),
-    Way(winograd.suits, winograd.conv_weight_grad, compiled=True),
-    Way(whole_batch_im2col.suits, whole_batch_im2col.conv_weight_grad),
-    Way(batch_innermost.suits, batch_innermost.conv_weight_grad, compiled=True),
-    Way(indirect.suits, indirect.conv_weight_grad, compiled=True),
-    Way(direct.suits, direct.conv_weight_grad, compiled=True),
-    Way(always, reference.conv_weight_grad_im2col),
+conv_weight_grad_of_plan = ways(
+    index_table.conv_weight_grad,
+    one_by_one.conv_weight_grad,
+    winograd.conv_weight_grad,
+    whole_batch_im2col.conv_weight_grad,
+    batch_innermost.conv_weight_grad,
+    indirect.conv_weight_grad,
+    direct.conv_weight_grad,
+    reference.conv_weight_grad_im2col,
 )
 
 

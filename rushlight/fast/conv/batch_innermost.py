@@ -189,21 +189,11 @@ def conv(p: Plan, x: ndarray, w: ndarray, bias: ndarray | None = None) -> ndarra
     source, filters, added = contiguous(x).reshape(-1), packed_filters(w, p), padded_bias(bias, j.bias)
     result = memory.take((p.images, p.groups * made, *out), FLOAT)
 
+    given = source, j.size, j.shape, *j.reads, filters, j.strides, added, result.reshape(-1)
+
     def part(first: int, end: int, step: int) -> None:
-        j.loop(
-            source,
-            j.size,
-            j.shape,
-            *j.reads,
-            filters,
-            j.strides,
-            added,
-            result.reshape(-1),
-            workspaces.take("xs", j.xs),
-            workspaces.take("ys", j.ys),
-            first * n,
-            min(end * n, p.images),
-        )
+        spaces = workspaces.take("xs", j.xs), workspaces.take("ys", j.ys)
+        j.loop(*given, *spaces, first * n, min(end * n, p.images))
 
     for_images(part, -(-p.images // n), 1)
     return result
@@ -214,6 +204,7 @@ def conv_weight_grad(p: Plan, g: ndarray, x: ndarray) -> ndarray:
     j, n = weight_job(p), lanes()
     r, filters, numbers = j.reads, p.groups * p.filters, p.channels * p.taps
     xf, gf, vectors = contiguous(x).reshape(-1), contiguous(g).reshape(-1), -(-p.images // n)
+    given = xf, j.size, j.shape, r.low, r.extent, r.plain, r.bases, j.rows, gf, j.strides
     blocks = max(1, min(vectors, 2 * INNERMOST_IMAGE_FLOATS // (j.xs + j.ys), INNERMOST_SUM_PLACES // prod(p.out)))
 
     def start() -> Callable:
@@ -221,23 +212,7 @@ def conv_weight_grad(p: Plan, g: ndarray, x: ndarray) -> ndarray:
         gs = workspaces.take("ys", max(j.ys * blocks, p.channels * prod(p.size) * n))
         sums = workspaces.take("sums", INNERMOST_BLOCK_VECTORS * n)
         return lambda total, first, end, step: j.loop(
-            xf,
-            j.size,
-            j.shape,
-            r.low,
-            r.extent,
-            r.plain,
-            r.bases,
-            j.rows,
-            gf,
-            j.strides,
-            total.reshape(filters, -1),
-            xs,
-            gs,
-            sums,
-            blocks * n,
-            first * n,
-            min(end * n, p.images),
+            *given, total.reshape(filters, -1), xs, gs, sums, blocks * n, first * n, min(end * n, p.images)
         )
 
     total = sum_over_images(start, filters * len(j.rows), vectors, blocks)

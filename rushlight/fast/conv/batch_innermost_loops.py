@@ -15,9 +15,10 @@ CONV = """def kernel(x, size, shape, low, extent, plain, cuts, bases, places, fi
            strides, bias, out, xs, ys, first, end):
     \"\"\"out[n, o, place] = bias[o] + sum over c, k of xs[c, base + offsets[k], n] filters[c, picks[k], o], n from first on.
 
-    x: flat, (N, groups given, *size), a group at a time laid out in xs with a frame: (given, *extent, lanes), from `low`
-    on. shape: groups, given and made channels in each, taps, places of a result; strides: filters and results from group to
-    group, and numbers from tap to tap. out: flat, (N, groups made, places); ys: room for `height` of its channels.
+    x: flat (N, groups given, *size); each group is copied to xs with a frame of zeros: (given, *extent, lanes), from position
+    `low` on. shape: numbers of groups, of channels read and made in a group, of taps, of positions of a result. strides: of
+    filters and of results between groups, and of filters between taps. out: flat (N, groups made, places); ys: workspace for
+    `height` of its channels.
     \"\"\"
     restrict()
     groups, given, made, taps, beyond = shape[0], shape[1], shape[2], shape[3], shape[4]
@@ -41,10 +42,10 @@ CONV = """def kernel(x, size, shape, low, extent, plain, cuts, bases, places, fi
 
 WEIGHT_GRAD = """def kernel(x, size, shape, low, extent, plain, bases, rows, g, out, total, xs, gs, sums, some, first,
            end):
-    \"\"\"total[o, k] += sum over n, places of xs[n, base + rows[k]] g[n, o, place], first <= n < end; as `CONV`.
+    \"\"\"total[o, k] += sum over n, places of xs[n, base + rows[k]] g[n, o, place], first <= n < end; otherwise as `CONV`.
 
-    out: of a result, spatial; gs: room for the gradients of `some` images, xs: for these images, sums: for a block. rows: of
-    a whole number of blocks of {width}.
+    out: the spatial size of a result. Workspaces: gs for the gradients of `some` images, xs for these images, sums for a
+    block. The number of rows is a multiple of {width}.
     \"\"\"
     restrict()
     groups, given, made, beyond = shape[0], shape[1], shape[2], shape[4]
@@ -64,7 +65,7 @@ WEIGHT_GRAD = """def kernel(x, size, shape, low, extent, plain, bases, rows, g, 
 """
 
 LAY = """def kernel(x, start, images, channels, channel, count, size, low, extent, plain, xs, to, room):
-    \"\"\"Images in their frame, batch innermost, from `to` on, with zeros around. room: for them without.\"\"\"
+    \"\"\"Copy images to xs, from `to` on, batch innermost, with a frame of zeros. room: workspace for images without it.\"\"\"
     within, plane = size[0] * size[1] * size[2], apart(extent[0] * extent[1] * extent[2])
     if plain:
         batch_last(x, start, images, channels, channel, count, within, xs, to, plane)
@@ -109,8 +110,8 @@ APART = """
 
 @cached
 def apart(n):
-    \"\"\"Numbers from a channel of n places to the next: an odd number of vectors, as those a power of two apart meet in
-    the same lines of the cache.\"\"\"
+    \"\"\"The distance between channels of n positions: an odd number of vectors, since channels at a distance of a power of
+    two would map to the same cache sets.\"\"\"
     return (n | 1) * {lanes} if n >= {lanes} else n * {lanes}
 """
 

@@ -257,24 +257,9 @@ def conv(p: Plan, x: ndarray, w: ndarray, bias: ndarray | None = None) -> ndarra
         for start in range(first, end, step):
             images = fill(start)
             for target, filters, offsets in zip(lay.targets, packed, j.offsets):
-                loop(
-                    space,
-                    j.group,
-                    p.groups,
-                    offsets,
-                    filters,
-                    added.reshape(-1),
-                    sums,
-                    to,
-                    shape,
-                    start,
-                    images,
-                    lay.extent,
-                    target.length,
-                    target.starts,
-                    lay.spread,
-                    j.lines,
-                )
+                given = space, j.group, p.groups, offsets, filters, added.reshape(-1), sums
+                target_of = lay.extent, target.length, target.starts, lay.spread, j.lines
+                loop(*given, to, shape, start, images, *target_of)
 
     for_images(part, p.images, j.images)
     return result
@@ -306,15 +291,8 @@ def conv_weight_grad(p: Plan, g: ndarray, x: ndarray) -> ndarray:
                 fill_g(begin)
                 if count < step:
                     a[: filters * j.phase].reshape(-1, j.phase)[:, count * size :] = 0  # clear values of earlier images
-                loop(
-                    a,
-                    b,
-                    j.group,
-                    j.phase,
-                    j.offsets[0],
-                    total.reshape(shape),
-                    *((count, size, used) if apart else (1, 0, count * size)),
-                )
+                spans = (count, size, used) if apart else (1, 0, count * size)
+                loop(a, b, j.group, j.phase, j.offsets[0], total.reshape(shape), *spans)
 
         return add
 

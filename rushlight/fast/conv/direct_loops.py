@@ -15,9 +15,9 @@ from rushlight.loops.cache import compiled
 from rushlight.loops.simd import machine
 
 FILL = """def kernel(x, shape, out, across, starts, steps, extent, first, images):
-    \"\"\"out[c, p, n, u] = x[first + n, c, u steps + starts[p]] where there is such a place; the rest is left as it is.
+    \"\"\"out[c, p, n, u] = x[first + n, c, u steps + starts[p]] for positions inside x; the rest is not written.
 
-    x: flat, of this shape (N, C, *size); out: flat, (C, phases, across), with images of this extent in `across`.
+    x: flat, of shape `shape` (N, C, *size); out: flat (C, phases, across); `across` holds images of size `extent`.
     \"\"\"
     restrict()
     deep, high, wide = shape[2], shape[3], shape[4]
@@ -53,9 +53,9 @@ CONV = """def kernel(x, room, groups, offsets, filters, bias, sums, out, shape, 
            lines):
     \"\"\"out[first + n, o, starts + steps p] = bias[o] + sum over t of filters[., t, o] x[place of (n, p) + offsets[t]].
 
-    x: a flat buffer, `room` numbers for each group, an image (extent) of lines of extent[2] places. filters: flat, (groups
-    tiles, taps, height); out: flat, of this shape (N, O, *size); sums: room for what is added up, height times `lines`
-    lines and a few vectors.
+    x: flat, `room` numbers for each group; an image has size `extent`, in lines of extent[2] positions. filters: flat (groups
+    tiles, taps, height); out: flat, of shape `shape` (N, O, *size); sums: workspace for the sums of `lines` lines of height
+    filters, plus a few vectors.
     \"\"\"
     restrict()
     taps = offsets.shape[0]
@@ -67,7 +67,7 @@ CONV = """def kernel(x, room, groups, offsets, filters, bias, sums, out, shape, 
     tiles = (many + {height} - 1) // {height}
     size = sums.shape[0] // {height}
     plane = shape[3] * shape[4]
-    below = steps[1] * shape[4]                   # from a line to the next, and what the next plane and image add to it
+    below = steps[1] * shape[4]                   # the step to the next line; extra steps to the next plane and image
     behind = steps[0] * plane - high * below
     beyond = (shape[1] * shape[2] - deep * steps[0]) * plane
     for top in range(0, images * deep * high, lines):
@@ -118,7 +118,7 @@ CONV = """def kernel(x, room, groups, offsets, filters, bias, sums, out, shape, 
 PACK = """def kernel(w, shape, strides, kernel, out, height):
     \"\"\"out[group, tile, c, t, a] = w[group, tile height + a, c, kernel[t]], zero for filters beyond the last.
 
-    w: flat, of this shape (groups, filters, channels) and these strides, with the kernel last; out: flat.
+    w: flat, of shape `shape` (groups, filters, channels) with `strides`, and the kernel last; out: flat.
     \"\"\"
     restrict()
     to = 0
@@ -136,10 +136,10 @@ PACK = """def kernel(w, shape, strides, kernel, out, height):
 """
 
 WEIGHT_GRAD = """def kernel(g, x, room, across, offsets, out, images, size, used):
-    \"\"\"out[o, t] += sum over q of g[o, q] x[q + offsets[t]], for each group of filters; q: the first `used` places of
-    images that lie `size` apart.
+    \"\"\"out[o, t] += sum over q of g[o, q] x[q + offsets[t]], for each group of filters; q: the first `used` positions
+    of images that are `size` positions apart.
 
-    g: flat, `across` numbers for each filter, zero where there is no result; x: flat, `room` numbers for each group; out
+    g: flat, `across` numbers for each filter, zero at positions without a result; x: flat, `room` numbers for each group; out
     (groups, filters in a group, taps).
     \"\"\"
     restrict()

@@ -106,11 +106,10 @@ def conv(p: Plan, x: ndarray, w: ndarray, bias: ndarray | None = None) -> ndarra
     result, shaped = empty_result(p, last)
     filters, added, loop = packed_filters(w, p), padded_bias(bias, j.broad), loops.conv(kind(j.broad))
 
+    given = source, last, read, j.size, *j.reads, filters, added, made, prod(size), result
+
     def part(first: int, end: int, step: int) -> None:
-        xs, ys = workspaces.zeros("xs", j.xs), workspaces.take("ys", j.ys)
-        loop(
-            source, last, read, j.size, *j.reads, filters, added, made, prod(size), result, xs, ys, j.images, first, end
-        )
+        loop(*given, workspaces.zeros("xs", j.xs), workspaces.take("ys", j.ys), j.images, first, end)
 
     for_images(part, p.images, j.images)
     return shaped
@@ -123,30 +122,12 @@ def conv_weight_grad(p: Plan, g: ndarray, x: ndarray) -> ndarray:
     j, beyond, height = job_of(p), prod(p.out), usual()[1]
     rows = -(-len(j.reads.offsets) // height) * height
     offsets = np.append(j.reads.offsets, np.zeros(rows - len(j.reads.offsets), np.int64))
-    (xf, x_last), (gf, g_last), loop = flat(x), flat(g), loops.weight_grad(kind(j.broad))
+    loop, r = loops.weight_grad(kind(j.broad)), j.reads
+    given = *flat(x), p.channels, j.size, r.low, r.extent, r.bases, offsets, *flat(g), p.filters, beyond
 
     def start() -> Callable:
         xs, gs = workspaces.zeros("xs", j.xs), workspaces.take("ys", j.ys)
-        return lambda total, first, end, step: loop(
-            xf,
-            x_last,
-            p.channels,
-            j.size,
-            j.reads.low,
-            j.reads.extent,
-            j.reads.bases,
-            offsets,
-            gf,
-            g_last,
-            p.filters,
-            beyond,
-            total,
-            xs,
-            gs,
-            j.images,
-            first,
-            end,
-        )
+        return lambda total, first, end, step: loop(*given, total, xs, gs, j.images, first, end)
 
     each = j.images * max(1, min(INDIRECT_SUM_PLACES // (j.images * beyond), -(-p.images // j.images)))
     total = sum_over_images(start, rows * j.broad, p.images, j.images, each)

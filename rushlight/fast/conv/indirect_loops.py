@@ -15,9 +15,9 @@ CONV = """def kernel(x, last, given, size, low, extent, cuts, bases, places, end
            beyond, out, xs, ys, some, first, end):
     \"\"\"out[n, o, place] = bias[o] + sum over k of xs[n, base + offsets[k]] filters[picks[k] + o], for n from first to end.
 
-    x: flat, (N, given, *size), channels innermost where `last`, laid out in xs with a frame: (some, *extent, given), from
-    `low` on. out: as x, (N, made, beyond); ys: room for (some, beyond + 1, broad). Target t adds up the taps from ends[t] to
-    ends[t + 1] for its places of an image, as many as cuts[t + 1] - cuts[t]; bases and places list them for `some` images.
+    x: flat (N, given, *size), channels innermost if `last`; copied to xs with a frame of zeros: (some, *extent, given), from
+    position `low` on. out: likewise (N, made, beyond); ys: workspace (some, beyond + 1, broad). Target t sums the taps from
+    ends[t] to ends[t + 1], at cuts[t + 1] - cuts[t] positions of each image; bases and places list these for `some` images.
     \"\"\"
     restrict()
     broad, within = bias.shape[0], size[0] * size[1] * size[2]
@@ -39,9 +39,9 @@ CONV = """def kernel(x, last, given, size, low, extent, cuts, bases, places, end
 
 WEIGHT_GRAD = """def kernel(x, last, given, size, low, extent, bases, offsets, g, turned, made, beyond, total, xs, gs, some,
            first, end):
-    \"\"\"total[k, o] += sum over places of xs[n, base + offsets[k]] g[n, o, place]; as `CONV`.
+    \"\"\"total[k, o] += sum over places of xs[n, base + offsets[k]] g[n, o, place]; otherwise as `CONV`.
 
-    total: flat, (offsets, broad); gs: room for (some, beyond, broad). offsets: of a whole number of blocks of {height}.
+    total: flat (offsets, broad); gs: workspace (some, beyond, broad). The number of offsets is a multiple of {height}.
     \"\"\"
     restrict()
     broad, within = total.shape[0] // offsets.shape[0], size[0] * size[1] * size[2]
@@ -62,7 +62,7 @@ WEIGHT_GRAD = """def kernel(x, last, given, size, low, extent, bases, offsets, g
 """
 
 FRAME = """def kernel(x, at, last, given, size, low, extent, xs, to):
-    \"\"\"An image into its frame, channels innermost; what lies beside it is left as it is.\"\"\"
+    \"\"\"Copy an image into its frame, channels innermost; the frame itself is not written.\"\"\"
     begin = max(0, -low[2])
     many = min(extent[2], size[2] - low[2]) - begin
     within = size[0] * size[1] * size[2]

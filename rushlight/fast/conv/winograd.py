@@ -57,9 +57,8 @@ def tiles_of(size: Ints) -> int:
 @lru_cache(maxsize=64)
 def tile_sources(size: Ints, out: Ints, padding: Ints, images: int, width: int) -> ndarray:
     """For each tile of all images, the start of its 4 x 4 numbers in the workspace."""
-    return tile_table(
-        size, tuple([np.arange(-p, n - p, 2)[:, None] + np.arange(4) for n, p in zip(out, padding)]), images, width
-    )
+    at = tuple([np.arange(-p, n - p, 2)[:, None] + np.arange(4) for n, p in zip(out, padding)])
+    return tile_table(size, at, images, width)
 
 
 @lru_cache(maxsize=64)
@@ -165,34 +164,13 @@ def conv(p: Plan, x: ndarray, w: ndarray, bias: ndarray | None = None) -> ndarra
     filters, added, loop = transformed_filters(w, p, j), padded_bias(bias, j.broad), loops.conv(kind(j.broad))
     source, last = flat(x)
     result, shaped = empty_result(p, last)
-    exact = []
+    given = source, last, read, prod(size), j.sources, filters, added
+    target, exact = (made, prod(out), j.results, result), []
 
     def part(first: int, end: int, step: int) -> None:
         xs, ys, vs, ms = [workspaces.take(name, getattr(j, name)) for name in ("xs", "ys", "vs", "ms")]
         clear(xs[: j.xs], j.deep, read)
-        exact.append(
-            loop(
-                source,
-                last,
-                read,
-                prod(size),
-                j.sources,
-                filters,
-                added,
-                made,
-                prod(out),
-                j.results,
-                result,
-                xs,
-                vs,
-                ms,
-                ys,
-                j.images,
-                j.block,
-                first,
-                end,
-            )
-        )
+        exact.append(loop(*given, *target, xs, vs, ms, ys, j.images, j.block, first, end))
 
     for_images(part, p.images, j.images)
     if not all(exact):
@@ -206,34 +184,15 @@ def conv_weight_grad(p: Plan, g: ndarray, x: ndarray) -> ndarray:
 
     j, height, loop = job_of(p), usual()[1], loops.weight_grad(kind(whole_vectors(p.channels)))
     rows = -(-p.filters // height) * height
-    (xf, x_last), (gf, g_last), exact = flat(x), flat(g), []
+    given = *flat(x), p.channels, prod(p.size), j.sources, *flat(g), p.filters, prod(p.out), j.results
+    exact = []
 
     def start() -> Callable:
         xs, gs, vs, es = [workspaces.take(name, getattr(j, name)) for name in ("xs", "ys", "vs", "ms")]
         clear(xs[: j.xs], j.deep, p.channels)
         clear(gs[: j.ys], j.broad, p.filters)
         return lambda total, first, end, step: exact.append(
-            loop(
-                xf,
-                x_last,
-                p.channels,
-                prod(p.size),
-                j.sources,
-                gf,
-                g_last,
-                p.filters,
-                prod(p.out),
-                j.results,
-                total,
-                xs,
-                vs,
-                gs,
-                es,
-                j.images,
-                j.block,
-                first,
-                end,
-            )
+            loop(*given, total, xs, vs, gs, es, j.images, j.block, first, end)
         )
 
     each = j.images * max(1, min(WINOGRAD_SUM_TILES // (j.images * j.tiles), -(-p.images // j.images)))

@@ -14,12 +14,13 @@ from rushlight.loops.cache import calling, compiled
 
 CONV = """def kernel(x, last, given, within, sources, filters, bias, made, beyond, targets, out, xs, vs, ms, ys, some,
            block, first, end):
-    \"\"\"out[n, o, p] = bias[o] + sum over c, k of x[n, c, p + k - padding] w[o, c, k], for n from first to end; whether it
-    is finite, and no number so much larger than the others that its rounding would be seen beside it.
+    \"\"\"out[n, o, p] = bias[o] + sum over c, k of x[n, c, p + k - padding] w[o, c, k], for n from first to end.
+    Returns False if a result is not finite, or if a number is so large that its rounding errors would show elsewhere.
 
-    x: flat, (N, given, within pixels), channels innermost where `last`; out: so too, (N, made, beyond). sources: for each
-    tile of `some` images 16 places in xs; targets: 4 in ys. filters: `transform`'s. Rooms: xs (some within + 1, deep), vs
-    and ms (16, block tiles, deep and broad), ys (some beyond + 1, broad); deep and broad are whole vectors of channels.
+    x: flat (N, given, within pixels), channels innermost if `last`; out: likewise (N, made, beyond). For each tile of `some`
+    images, sources has 16 indices in xs, and targets 4 indices in ys. filters: made by `transform`. Workspaces: xs (some
+    within + 1, deep), vs and ms (16, block tiles, deep or broad), ys (some beyond + 1, broad); deep and broad are the
+    numbers of channels, padded to whole vectors.
     \"\"\"
     restrict()
     deep, broad = (given + {lanes} - 1) // {lanes} * {lanes}, bias.shape[0]
@@ -46,10 +47,10 @@ CONV = """def kernel(x, last, given, within, sources, filters, bias, made, beyon
 
 WEIGHT_GRAD = """def kernel(x, last, given, within, sources, g, turned, made, beyond, targets, total, xs, vs, gs, es, some,
            block, first, end):
-    \"\"\"total[q, o, c] += sum over tiles of their gradients, spread out to 16, times what they read; as `CONV`.
+    \"\"\"total[q, o, c] += sum over tiles of (A g A^T)[q, o] (B^T d B)[q, c]; otherwise as `CONV`.
 
-    total: flat, (16, rows, deep), rows: `made` and what is left of the last {height}. Rooms: vs, es (16, block tiles, deep
-    and broad).
+    total: flat (16, rows, deep); rows is `made`, rounded up to blocks of {height}. Workspaces: vs, es (16, block tiles, deep
+    or broad).
     \"\"\"
     restrict()
     deep, broad = (given + {lanes} - 1) // {lanes} * {lanes}, (made + {lanes} - 1) // {lanes} * {lanes}
@@ -70,7 +71,7 @@ WEIGHT_GRAD = """def kernel(x, last, given, within, sources, g, turned, made, be
 """
 
 LAY = """def kernel(x, start, images, last, channels, pixels, room, width):
-    \"\"\"Images into the room, channels innermost; whether none of their numbers is far larger than the mean.\"\"\"
+    \"\"\"Copy images into the workspace, channels innermost. Returns whether no number is far larger than the mean.\"\"\"
     restrict()
     wide()
     for n in range(images):
@@ -123,9 +124,9 @@ CONTRACT = """def kernel(ms, plane, top, count, width, bias, targets, ys):
 """
 
 TRANSFORM = """def kernel(filters, half, begin, along, read, broad, out):
-    \"\"\"out: G w G^T, 16 planes of read x broad numbers in blocks of {block} columns, which lie side by side.
+    \"\"\"out: G w G^T, 16 planes of (read, broad) numbers, stored as blocks of {block} columns.
 
-    filters: flat, (read, 9, broad); the taps are read from `begin` on, `along` apart; half: 0.5.
+    filters: flat (read, 9, broad); the taps are read from `begin` on, `along` apart; half: 0.5.
     \"\"\"
     restrict()
     h = spread(half, 0)
@@ -141,54 +142,65 @@ CHANNELS = 64  # products summed in registers, then added to the total: as accur
 MAX_OVER_MEAN = 256  # limit of absolute value over mean: above it, rounding errors show in the whole tile
 
 
+Step = Callable[..., list[str]]  # variables, read ones before made ones -> lines
+
+
+def square(n: int) -> list[str]:
+    """The numbers of the variables of an n x n square: 00, 01..."""
+    return [f"{r}{s}" for r in range(n) for s in range(n)]
+
+
+def of_sides(step: Step, read: int, made: int, x: str, y: str) -> list[str]:
+    """`step`, from `read` to `made` numbers, on the columns of a square of variables x, then on the rows: y."""
+    lines: list[str] = []
+    for s in range(read):
+        lines += step(*[f"{x}{r}{s}" for r in range(read)], *[f"q{r}{s}" for r in range(made)])
+    for r in range(made):
+        lines += step(*[f"q{r}{s}" for s in range(read)], *[f"{y}{r}{s}" for s in range(made)])
+    return lines
+
+
+def times_bt(a: str, b: str, c: str, d: str, *to: str) -> list[str]:
+    values = f"sub({a}, {c})", f"add({b}, {c})", f"sub({c}, {b})", f"sub({d}, {b})"
+    return [f"{name} = {value}" for name, value in zip(to, values)]
+
+
+def times_a(a: str, b: str, *to: str) -> list[str]:
+    return [f"{name} = {value}" for name, value in zip(to, (a, f"add({a}, {b})", f"sub({a}, {b})", b))]
+
+
+def times_at(a: str, b: str, c: str, d: str, *to: str) -> list[str]:
+    return [f"{to[0]} = add({a}, add({b}, {c}))", f"{to[1]} = add(sub({b}, {c}), {d})"]
+
+
+def times_g(a: str, b: str, c: str, *to: str) -> list[str]:
+    """The rows of G are (1, 0, 0), (1, 1, 1) / 2, (1, -1, 1) / 2 and (0, 0, 1)."""
+    values = a, f"fma(h, add(add({a}, {c}), {b}), none())", f"fma(h, sub(add({a}, {c}), {b}), none())", c
+    return [f"{name} = {value}" for name, value in zip(to, values)]
+
+
 def lines_of(kind: str) -> list[str]:
     """The arithmetic of one vector of channels of one tile."""
-    load_all = lambda room, at: [f"x{r}{s} = load({room}, {at(r, s)})" for r in range(4) for s in range(4)]
-    save_all = lambda room: [f"store({room}, to + {4 * r + s} * plane, v{r}{s})" for r in range(4) for s in range(4)]
-    four = lambda a, b, c, d, *to: [
-        f"{to[0]} = sub({a}, {c})",
-        f"{to[1]} = add({b}, {c})",
-        f"{to[2]} = sub({c}, {b})",
-        f"{to[3]} = sub({d}, {b})",
-    ]
-    two = lambda a, b, c, d, *to: [f"{to[0]} = add({a}, add({b}, {c}))", f"{to[1]} = add(sub({b}, {c}), {d})"]
-    more = lambda a, b, *to: [
-        f"{to[0]} = {a}",
-        f"{to[1]} = add({a}, {b})",
-        f"{to[2]} = sub({a}, {b})",
-        f"{to[3]} = {b}",
-    ]
-    name = lambda letter, rs: [f"{letter}{r}{s}" for r, s in rs]
-    columns, rows = [[(r, s) for r in range(4)] for s in range(4)], [[(r, s) for s in range(4)] for r in range(4)]
-    if kind == "expand":
+    if kind == "contract":
         return [
-            *load_all("xs", lambda r, s: f"i{4 * r + s} + c"),
-            *[line for rs in columns for line in four(*name("x", rs), *name("q", rs))],
-            *[line for rs in rows for line in four(*name("q", rs), *name("v", rs))],
-            *save_all("vs"),
+            *[f"x{rs} = load(ms, to + {k} * plane)" for k, rs in enumerate(square(4))],
+            "b = load(bias, c)",
+            *of_sides(times_at, 4, 2, "x", "y"),
+            *[
+                line
+                for k, rs in enumerate(square(2))
+                for line in (
+                    f"y{rs} = add(y{rs}, b)",
+                    f"store(ys, i{k} + c, y{rs})",
+                    f"finite = fma(y{rs}, none(), finite)",
+                )
+            ],
         ]
-    if kind == "stretch":
-        return [
-            *[f"x{r}{s} = load(gs, i{2 * r + s} + c)" for r in range(2) for s in range(2)],
-            *[line for rs in columns[:2] for line in more(*name("x", rs[:2]), *name("q", rs))],
-            *[line for rs in rows for line in more(*name("q", rs[:2]), *name("v", rs))],
-            *save_all("es"),
-        ]
+    step, read, source, result = (times_bt, 4, "xs", "vs") if kind == "expand" else (times_a, 2, "gs", "es")
     return [
-        *load_all("ms", lambda r, s: f"to + {4 * r + s} * plane"),
-        "b = load(bias, c)",
-        *[line for rs in columns for line in two(*name("x", rs), *name("q", rs[:2]))],
-        *[line for rs in rows[:2] for line in two(*name("q", rs), *name("y", rs[:2]))],
-        *[
-            line
-            for r in range(2)
-            for s in range(2)
-            for line in (
-                f"y{r}{s} = add(y{r}{s}, b)",
-                f"store(ys, i{2 * r + s} + c, y{r}{s})",
-                f"finite = fma(y{r}{s}, none(), finite)",
-            )
-        ],
+        *[f"x{rs} = load({source}, i{k} + c)" for k, rs in enumerate(square(read))],
+        *of_sides(step, read, 4, "x", "v"),
+        *[f"store({result}, to + {k} * plane, v{rs})" for k, rs in enumerate(square(4))],
     ]
 
 
@@ -275,24 +287,13 @@ def weight_grad(vectors: int) -> Callable:
 
 @cache
 def transform() -> Callable:
-    """`TRANSFORM`: the rows of G are (1, 0, 0), (1, 1, 1) / 2, (1, -1, 1) / 2 and (0, 0, 1)."""
-
-    def four(a: str, b: str, c: str, *to: str) -> list[str]:
-        return [
-            f"{to[0]} = {a}",
-            f"{to[1]} = fma(h, add(add({a}, {c}), {b}), none())",
-            f"{to[2]} = fma(h, sub(add({a}, {c}), {b}), none())",
-            f"{to[3]} = {c}",
-        ]
-
     lines = [
-        f"w{r}{s} = load(filters, (9 * c + begin + {3 * r + s} * along) * broad + o)"
-        for r in range(3)
-        for s in range(3)
+        *[
+            f"w{r}{s} = load(filters, (9 * c + begin + {3 * r + s} * along) * broad + o)"
+            for r in range(3)
+            for s in range(3)
+        ],
+        *of_sides(times_g, 3, 4, "w", "v"),
+        *[f"store(out, {k} * plane + to, v{rs})" for k, rs in enumerate(square(4))],
     ]
-    for s in range(3):
-        lines += four(*[f"w{r}{s}" for r in range(3)], *[f"u{r}{s}" for r in range(4)])
-    for r in range(4):
-        lines += four(*[f"u{r}{s}" for s in range(3)], *[f"v{r}{s}" for s in range(4)])
-    lines += [f"store(out, {4 * r + s} * plane + to, v{r}{s})" for r in range(4) for s in range(4)]
     return compiled(TRANSFORM.format(block=usual()[0] * lanes(), lanes=lanes(), lines=indented(lines, 12)))
