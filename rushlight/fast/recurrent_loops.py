@@ -163,9 +163,9 @@ def forward(cell: Cell, given: Given, sizes: Sizes, reverse: bool) -> tuple[ndar
     state, first, second = NOTHING if c is None else c.copy(), lay(turned, first), lay(last, second)
     from rushlight.loops.parallel import pool  # imported late: the browser has no threads
 
-    layout = rows.spans, rows.apart, n, hidden, p, line, ZEROS
-    read, made = (flat.ravel(), first, more, second, h, state.ravel()), (out.ravel(), saved.ravel())
-    pool.run(do.forward, [(*share, *layout, *read, *tiles[2 * k : 2 * k + 2], *made) for k, share in enumerate(bounds)])
+    read = *rows, n, hidden, p, line, ZEROS, flat.ravel(), first, more, second, h, state.ravel()
+    made = out.ravel(), saved.ravel()
+    pool.run(do.forward, [(*share, *read, *tiles[2 * k : 2 * k + 2], *made) for k, share in enumerate(bounds)])
     return rows.shaped(out, x), h[: n * p].reshape(n, p).copy(), state, saved.swapaxes(0, 1)
 
 
@@ -202,7 +202,7 @@ def back(
     g_out, first, second = rows.flat(g_out), lay(weight, first), lay(projection, second)
     from rushlight.loops.parallel import pool  # imported late: the browser has no threads
 
-    layout = rows.spans, rows.apart, n, hidden, p, line, ZEROS
+    layout = *rows, n, hidden, p, line, ZEROS
     read = g_out.ravel(), first, second, gh.ravel(), state.ravel(), early.ravel()
     made = [a.ravel() for a in (out, saved, total, g, g_x)]
     calls = [(*share, *layout, *read, *tiles[5 * k : 5 * k + 5], *made, g_bias[k]) for k, share in enumerate(bounds)]
