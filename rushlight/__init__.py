@@ -77,276 +77,80 @@ def _offer() -> None:
 # attach methods too: x.hardshrink(), x.to_sparse()
 lazy.left += ["rushlight.nn.functional", "rushlight.sparse"]
 
-_LAZY = (
-    "nn",
-    "optim",
-    "utils",
-    "amp",
-    "vision",
-    "viz",
-    "docs",
-    "profiler",
-    "compiler",
-    "cpu",
-    "cuda",
-    "mps",
-    "xpu",
-    "accelerator",
-    "backends",
-    "distributions",
-    "random",
-    "serialization",
-    "linalg",
-    "fft",
-    "special",
-    "masked",
-    "signal",
-    "sparse",
-    "jit",
-    "hub",
-    "onnx",
-    "export",
-    "multiprocessing",
-    "distributed",
-    "testing",
-    "func",
-    "futures",
-    "fx",
-    "library",
-    "overrides",
-    "return_types",
-    "storage",
-    "types",
-    "torch_version",
-    "functional",
-    "version",
-    "_C",
-    "__config__",
-    "_tensor_str",
-    "classes",
-    "_dynamo",
-    "_guards",
-    "_subclasses",
-    "_inductor",
-    "_utils",
-    "ao",
-    "quasirandom",
-    "_functorch",
-    "_higher_order_ops",
-    "_VF",
-)
-
-# Functions whose modules are loaded when they are first called for.
-_HOME = {
-    "__version__": "version",
-    "set_printoptions": "base.printing",
-    "set_float32_matmul_precision": "backends",
-    "get_float32_matmul_precision": "backends",
-    "op": "ops.user_ops",
-    "explain": "viz.chain_rule",
-    "contributions": "viz.contribution_shares",
-    "teach": "teaching",
-    "record": "recording",
-    "replay": "recording",
-    **dict.fromkeys(
-        (
-            "sparse_coo_tensor",
-            "sparse_csr_tensor",
-            "sparse_csc_tensor",
-            "sparse_compressed_tensor",
-            "sparse_bsr_tensor",
-            "sparse_bsc_tensor",
-            "smm",
-            "hspmm",
-            "sspaddmm",
-            "spmm",
-            "dsmm",
-        ),
-        "sparse",
-    ),
-    "to_dlpack": "utils.dlpack",
-    **dict.fromkeys(
-        ("has_cuda", "has_cudnn", "has_mps", "has_lapack", "has_mkl", "has_openmp", "has_spectral"), "backends"
-    ),
-    "save": "serialization",
-    "load": "serialization",
-    "compile": "compiler",
-    "vmap": "func",
-    "ScriptModule": "jit",
-    "ScriptFunction": "jit",
-    "PyTorchFileReader": "_C",
-    "TensorType": "_C",
-    "get_device_module": "backends",
-    "_assert": "ops.tensor.control_flow",
-    "_assert_async": "_C",
-    "_has_compatible_shallow_copy_type": "_C",
-    "Future": "futures",
-    "OutOfMemoryError": "cuda",
-    "Event": "cuda",
-    "Stream": "cuda",
-    "Tag": "library",
-    "SymInt": "types",
-    "SymFloat": "types",
-    "SymBool": "types",
-    "DeviceObjType": "types",
-    **dict.fromkeys(
-        (
-            "are_deterministic_algorithms_enabled",
-            "get_default_device",
-            "get_deterministic_debug_mode",
-            "is_anomaly_enabled",
-            "is_deterministic_algorithms_warn_only_enabled",
-            "is_warn_always_enabled",
-            "set_default_device",
-            "set_deterministic_debug_mode",
-            "set_flush_denormal",
-            "set_warn_always",
-            "use_deterministic_algorithms",
-        ),
-        "creation.process_settings",
-    ),
-    "_standard_gamma": "distributions.gamma",
-    "Generator": "random",
-    "default_generator": "random",
-    "manual_seed": "random",
-    "seed": "random",
-    "initial_seed": "random",
-    "get_num_threads": "base.threads",
-    "set_num_threads": "base.threads",
-    "get_num_interop_threads": "base.threads",
-    "set_num_interop_threads": "base.threads",
-    **dict.fromkeys(
-        (
-            "clear_autocast_cache",
-            "get_autocast_cpu_dtype",
-            "get_autocast_gpu_dtype",
-            "set_autocast_cpu_dtype",
-            "set_autocast_cpu_enabled",
-            "set_autocast_gpu_dtype",
-        ),
-        "amp.legacy_api",
-    ),
-    **dict.fromkeys(
-        (
-            "GradScaler",
-            "autocast",
-            "get_autocast_dtype",
-            "is_autocast_cache_enabled",
-            "is_autocast_cpu_enabled",
-            "is_autocast_enabled",
-            "set_autocast_cache_enabled",
-            "set_autocast_dtype",
-            "set_autocast_enabled",
-        ),
-        "amp",
-    ),
-    **dict.fromkeys(("lstm_cell", "gru_cell", "rnn_tanh_cell", "rnn_relu_cell"), "nn.functional.recurrent"),
-    **dict.fromkeys(
-        (
-            "_check",
-            "_check_index",
-            "_check_is_size",
-            "_check_not_implemented",
-            "_check_tensor_all",
-            "_check_tensor_all_with",
-            "_check_type",
-            "_check_value",
-            "_check_with",
-            "cond",
-            "sym_float",
-            "sym_int",
-            "sym_ite",
-            "sym_max",
-            "sym_min",
-            "sym_not",
-            "sym_sqrt",
-            "sym_sum",
-            "while_loop",
-        ),
-        "ops.tensor.control_flow",
-    ),
-    **dict.fromkeys(
-        (
-            "batch_norm",
-            "binary_cross_entropy_with_logits",
-            "cosine_embedding_loss",
-            "ctc_loss",
-            "embedding",
-            "hinge_embedding_loss",
-            "instance_norm",
-            "kl_div",
-            "margin_ranking_loss",
-            "poisson_nll_loss",
-            "triplet_margin_loss",
-        ),
-        "nn.functional.aten_positional",
-    ),
-    **dict.fromkeys(("native_batch_norm", "native_group_norm", "native_layer_norm"), "nn.functional.aten_norms"),
-    **dict.fromkeys(
-        (
-            "alpha_dropout_",
-            "dropout_",
-            "embedding_bag",
-            "embedding_renorm_",
-            "feature_alpha_dropout_",
-            "feature_dropout",
-            "feature_dropout_",
-            "frobenius_norm",
-            "max_pool1d_with_indices",
-            "native_dropout",
-            "norm_except_dim",
-            "nuclear_norm",
-            "affine_grid_generator",
-            "convolution",
-            "lstm",
-            "gru",
-            "rnn_tanh",
-            "rnn_relu",
-        ),
-        "nn.functional.aten_functions",
-    ),
-    **dict.fromkeys(
-        (
-            "adaptive_avg_pool1d",
-            "adaptive_max_pool1d",
-            "alpha_dropout",
-            "avg_pool1d",
-            "bilinear",
-            "celu",
-            "celu_",
-            "channel_shuffle",
-            "conv1d",
-            "conv2d",
-            "conv3d",
-            "conv_transpose1d",
-            "conv_transpose2d",
-            "conv_transpose3d",
-            "cosine_similarity",
-            "dropout",
-            "feature_alpha_dropout",
-            "group_norm",
-            "hardshrink",
-            "layer_norm",
-            "max_pool1d",
-            "max_pool2d",
-            "max_pool3d",
-            "pairwise_distance",
-            "pdist",
-            "pixel_shuffle",
-            "pixel_unshuffle",
-            "prelu",
-            "relu_",
-            "rms_norm",
-            "rrelu",
-            "rrelu_",
-            "selu",
-            "selu_",
-            "threshold",
-            "threshold_",
-        ),
-        "nn.functional",
-    ),
+_MODULES = """
+    nn optim utils amp vision viz docs profiler compiler cpu cuda mps xpu accelerator backends distributions random
+    serialization linalg fft special masked signal sparse jit hub onnx export multiprocessing distributed testing
+    func futures fx library overrides return_types storage types torch_version functional version _C __config__
+    _tensor_str classes _dynamo _guards _subclasses _inductor _utils ao quasirandom _functorch _higher_order_ops _VF
+"""
+_LAZY = tuple(_MODULES.split())
+# Functions that are loaded on first use: module -> names.
+_FUNCTIONS = {
+    "version": "__version__",
+    "base.printing": "set_printoptions",
+    "backends": """
+        set_float32_matmul_precision get_float32_matmul_precision has_cuda has_cudnn has_mps has_lapack has_mkl
+        has_openmp has_spectral get_device_module
+    """,
+    "ops.user_ops": "op",
+    "viz.chain_rule": "explain",
+    "viz.contribution_shares": "contributions",
+    "teaching": "teach",
+    "recording": "record replay",
+    "sparse": """
+        sparse_coo_tensor sparse_csr_tensor sparse_csc_tensor sparse_compressed_tensor sparse_bsr_tensor
+        sparse_bsc_tensor smm hspmm sspaddmm spmm dsmm
+    """,
+    "utils.dlpack": "to_dlpack",
+    "serialization": "save load",
+    "compiler": "compile",
+    "func": "vmap",
+    "jit": "ScriptModule ScriptFunction",
+    "_C": "PyTorchFileReader TensorType _assert_async _has_compatible_shallow_copy_type",
+    "ops.tensor.control_flow": """
+        _assert _check _check_index _check_is_size _check_not_implemented _check_tensor_all _check_tensor_all_with
+        _check_type _check_value _check_with cond sym_float sym_int sym_ite sym_max sym_min sym_not sym_sqrt sym_sum
+        while_loop
+    """,
+    "futures": "Future",
+    "cuda": "OutOfMemoryError Event Stream",
+    "library": "Tag",
+    "types": "SymInt SymFloat SymBool DeviceObjType",
+    "creation.process_settings": """
+        are_deterministic_algorithms_enabled get_default_device get_deterministic_debug_mode is_anomaly_enabled
+        is_deterministic_algorithms_warn_only_enabled is_warn_always_enabled set_default_device
+        set_deterministic_debug_mode set_flush_denormal set_warn_always use_deterministic_algorithms
+    """,
+    "distributions.gamma": "_standard_gamma",
+    "random": "Generator default_generator manual_seed seed initial_seed",
+    "base.threads": "get_num_threads set_num_threads get_num_interop_threads set_num_interop_threads",
+    "amp.legacy_api": """
+        clear_autocast_cache get_autocast_cpu_dtype get_autocast_gpu_dtype set_autocast_cpu_dtype
+        set_autocast_cpu_enabled set_autocast_gpu_dtype
+    """,
+    "amp": """
+        GradScaler autocast get_autocast_dtype is_autocast_cache_enabled is_autocast_cpu_enabled is_autocast_enabled
+        set_autocast_cache_enabled set_autocast_dtype set_autocast_enabled
+    """,
+    "nn.functional.recurrent": "lstm_cell gru_cell rnn_tanh_cell rnn_relu_cell",
+    "nn.functional.aten_positional": """
+        batch_norm binary_cross_entropy_with_logits cosine_embedding_loss ctc_loss embedding hinge_embedding_loss
+        instance_norm kl_div margin_ranking_loss poisson_nll_loss triplet_margin_loss
+    """,
+    "nn.functional.aten_norms": "native_batch_norm native_group_norm native_layer_norm",
+    "nn.functional.aten_functions": """
+        alpha_dropout_ dropout_ embedding_bag embedding_renorm_ feature_alpha_dropout_ feature_dropout
+        feature_dropout_ frobenius_norm max_pool1d_with_indices native_dropout norm_except_dim nuclear_norm
+        affine_grid_generator convolution lstm gru rnn_tanh rnn_relu
+    """,
+    "nn.functional": """
+        adaptive_avg_pool1d adaptive_max_pool1d alpha_dropout avg_pool1d bilinear celu celu_ channel_shuffle conv1d
+        conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d cosine_similarity dropout
+        feature_alpha_dropout group_norm hardshrink layer_norm max_pool1d max_pool2d max_pool3d pairwise_distance
+        pdist pixel_shuffle pixel_unshuffle prelu relu_ rms_norm rrelu rrelu_ selu selu_ threshold threshold_
+    """,
 }
+_HOME = {name: module for module, names in _FUNCTIONS.items() for name in names.split()}
 
 
 def __getattr__(name: str) -> Any:

@@ -61,11 +61,9 @@ class AbsentCUDA(Absent):
     @staticmethod
     @contextmanager
     def sdp_kernel(
-        enable_flash: bool = True,
-        enable_math: bool = True,
-        enable_mem_efficient: bool = True,
+        enable_flash: bool = True, enable_math: bool = True, enable_mem_efficient: bool = True,
         enable_cudnn: bool = True,
-    ) -> Iterator[None]:
+    ) -> Iterator[None]:  # fmt: skip
         """A context or decorator that does not change how attention is computed."""
         warn(
             "`torch.backends.cuda.sdp_kernel()` is deprecated. In the future, this context manager will be removed. "

@@ -152,15 +152,9 @@ class CustomOp:
 
 
 def custom_op(
-    name: str,
-    fn: Callable | None = None,
-    /,
-    *,
-    mutates_args: Any,
-    device_types: Any = None,
-    schema: str | None = None,
+    name: str, fn: Callable | None = None, /, *, mutates_args: Any, device_types: Any = None, schema: str | None = None,
     **options: Any,
-) -> Any:
+) -> Any:  # fmt: skip
     """The function as an op "name::op", also at torch.ops.name.op; function and decorator.
 
     `mutates_args`: the names of arguments that the op writes to; such an op is not recorded. ValueError for a name

@@ -43,13 +43,9 @@ _here: ContextVar[_Options | None] = ContextVar("rushlight.printoptions", defaul
 
 
 def set_printoptions(
-    precision: int | None = None,
-    threshold: float | None = None,
-    edgeitems: int | None = None,
-    linewidth: float | None = None,
-    profile: str | None = None,
-    sci_mode: bool | None = None,
-) -> None:
+    precision: int | None = None, threshold: float | None = None, edgeitems: int | None = None,
+    linewidth: float | None = None, profile: str | None = None, sci_mode: bool | None = None,
+) -> None:  # fmt: skip
     """Set how tensors print, for the whole process or until the end of a `with printoptions()` around the call.
 
     precision: digits after the point (4). threshold: tensors with more elements are summarised (1000), showing
@@ -97,14 +93,9 @@ def _options() -> _Options:
 
 
 def _changed(
-    options: _Options,
-    precision: int | None = None,
-    threshold: float | None = None,
-    edgeitems: int | None = None,
-    linewidth: float | None = None,
-    profile: str | None = None,
-    sci_mode: bool | None = None,
-) -> _Options:
+    options: _Options, precision: int | None = None, threshold: float | None = None, edgeitems: int | None = None,
+    linewidth: float | None = None, profile: str | None = None, sci_mode: bool | None = None,
+) -> _Options:  # fmt: skip
     if profile is not None and profile not in _PROFILES:
         raise value_error(f"set_printoptions(): there is no profile {profile!r}: choose one of " + ", ".join(_PROFILES))
     changes: dict[str, Any] = {"sci_mode": sci_mode}
@@ -129,14 +120,9 @@ def _count(option: str, value: int) -> int:
 
 
 def format_tensor(
-    array: np.ndarray,
-    dtype: dtype,
-    requires_grad: bool = False,
-    grad_fn_name: str | None = None,
-    *,
-    prefix: str = "tensor",
-    contents: str | None = None,
-) -> str:
+    array: np.ndarray, dtype: dtype, requires_grad: bool = False, grad_fn_name: str | None = None, *,
+    prefix: str = "tensor", contents: str | None = None,
+) -> str:  # fmt: skip
     """The repr of a tensor with these elements, equal to torch's.
 
     dtype: the tensor's. grad_fn_name: the name of the node that made it, such as 'AddBackward0'. prefix: the name of a
@@ -158,13 +144,9 @@ def format_tensor(
 
 
 def format_sparse(
-    arrays: dict[str, np.ndarray],
-    size: tuple[int, ...],
-    nnz: int,
-    requires_grad: bool = False,
-    grad_fn_name: str | None = None,
-    layout: str = "torch.sparse_coo",
-) -> str:
+    arrays: dict[str, np.ndarray], size: tuple[int, ...], nnz: int, requires_grad: bool = False,
+    grad_fn_name: str | None = None, layout: str = "torch.sparse_coo",
+) -> str:  # fmt: skip
     """The repr of a sparse tensor with these parts (the values come last), equal to torch's."""
     options, indent = _options(), len("tensor(")
     parts = []

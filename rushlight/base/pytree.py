@@ -100,15 +100,10 @@ RESULTS = Kind(lambda t: (t, type(t)), lambda leaves, cls: cls(tuple(leaves)), f
 
 
 def register_pytree_node(
-    cls: type,
-    flatten_fn: Callable,
-    unflatten_fn: Callable,
-    *,
-    serialized_type_name: str | None = None,
-    to_dumpable_context: Callable | None = None,
-    from_dumpable_context: Callable | None = None,
+    cls: type, flatten_fn: Callable, unflatten_fn: Callable, *, serialized_type_name: str | None = None,
+    to_dumpable_context: Callable | None = None, from_dumpable_context: Callable | None = None,
     flatten_with_keys_fn: Callable | None = None,
-) -> None:
+) -> None:  # fmt: skip
     """Let instances of `cls` be containers: `flatten_fn(x) -> (children, context)`, `unflatten_fn(children, context) ->
     x`.
 

@@ -46,11 +46,9 @@ def all_reduce_coalesced(
 
 
 def all_gather_coalesced(
-    output_tensor_lists: Sequence[Sequence[Tensor]],
-    input_tensor_list: Sequence[Tensor],
-    group: Any = None,
+    output_tensor_lists: Sequence[Sequence[Tensor]], input_tensor_list: Sequence[Tensor], group: Any = None,
     async_op: bool = False,
-) -> Work | None:
+) -> Work | None:  # fmt: skip
     """output_tensor_lists[i][k] = tensor k of rank i."""
     inputs = check_list(input_tensor_list, "input_tensor_list")
     check_same_dtype(inputs)

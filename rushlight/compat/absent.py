@@ -1,9 +1,9 @@
 """Classes of torch and torchvision that rushlight lacks: placeholders for `isinstance`, annotations and bases, made
-from a list when a name is missed.
+from a list when a name is missing.
 
-The list, `torch_classes.txt.gz`, is written by `tools/torch_classes.py`. A line is a module with its classes, as `Name`
-and what is known of it: `=module.Name` is a class of another module, `:M` an `nn.Module`, `!ValueError` an exception of
-this kind, `{A,B}` an enumeration."""
+The list, `torch_classes.txt.gz`, is written by `tools/torch_classes.py`. A line is a module and its classes. After its
+name, a class may have a description: `=module.Name` for a class of another module, `:M` for an `nn.Module`,
+`!ValueError` for an exception of this kind, `{A,B}` for an enumeration."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ from rushlight.base.missing_names import instead
 
 # True while `attribute` looks for a name
 searching: ContextVar[bool] = ContextVar("searching", default=False)
-importing: set[str] = set()  # modules that `find` imports: the import asks whether they are there
-# Packages without which torch may be built: their modules are no attributes then, as libraries test by `hasattr`.
+importing: set[str] = set()  # modules that `find` is importing: the import calls `find` again
+# Packages that some builds of torch lack. Their modules do not become attributes: libraries test for them by `hasattr`.
 OPTIONAL = {"torch.distributed.rpc"}
 LIST = Path(__file__).with_name("torch_classes.txt.gz")
 
 
 @cache
 def known() -> dict[str, dict[str, str]]:
-    """{module: {name of a class: what is known of it}}."""
-    import gzip  # loaded with the first name that is missed
+    """{module: {name of a class: its description}}."""
+    import gzip  # loaded when a name is first missing
 
     lines = gzip.decompress(LIST.read_bytes()).decode().splitlines()
     return {line.partition(" ")[0]: dict(map(entry, line.split(" ")[1:])) for line in lines}
@@ -51,9 +51,8 @@ def has_module(path: str) -> bool:
 
 
 def find(module: str, name: str) -> Any:
-    """The class or the module that `module.name` is in torch, or None if torch has none.
-
-    A class that rushlight has under another name is that class."""
+    """The class or module `module.name` of torch: rushlight's own, also under another name, or a placeholder. None if
+    torch has no such name."""
     path = f"{module}.{name}"
     if has_module(path) and path not in importing and module not in OPTIONAL:
         importing.add(path)
@@ -70,7 +69,7 @@ def find(module: str, name: str) -> Any:
 
 @cache
 def names_of() -> dict[str, list[str]]:
-    """{where a class is defined: all names that it has in torch, the shortest first}."""
+    """{module.Name where a class is defined: all its names in torch, shortest first}."""
     found: dict[str, list[str]] = {}
     for module, classes in known().items():
         for name, what in classes.items():
@@ -90,9 +89,9 @@ def ours(home: str) -> Any:
 
 
 def attribute(module: str, name: str) -> Any:
-    """What rushlight's module of that name has under a name, loaded where it is lazy; None if there is no such module,
-    or no such name."""
-    token = searching.set(True)  # the module's __getattr__ would ask `in_module`
+    """An attribute of rushlight's module for torch's `module`, loaded if it is lazy. None if the module or the name is
+    missing."""
+    token = searching.set(True)  # the module's __getattr__ would call `in_module`
     try:
         return getattr(importlib.import_module(ours_of(module)), name, None)
     except ImportError:
@@ -116,7 +115,7 @@ def torchs_of(home: str) -> str:
 
 @cache
 def placeholder(home: str) -> type:
-    """The class that stands for torch's class `home`, the same each time."""
+    """The placeholder of torch's class `home`. It is made once."""
     module, _, name = home.rpartition(".")
     what = known().get(module, {}).get(name, "")
     if what[:1] == "{":
@@ -164,7 +163,7 @@ class Loader:
 
 
 def in_module(home: str, name: str) -> Any:
-    """`find` by the name of rushlight's module, in all modules of torch that it stands for."""
+    """`find`, given the name of rushlight's module, in all modules of torch that it stands for."""
     if searching.get():
         return None
     if (found := find(torchs_of(home), name)) is not None:
@@ -189,8 +188,8 @@ seen: set[str] = set()
 
 
 def completed(module: ModuleType) -> None:
-    """Let a module of rushlight, and the modules in it, find the classes that torch's module has more: by a
-    `__getattr__`, around the one that the module has."""
+    """Give a module of rushlight, and the modules in it, a `__getattr__` that also finds the classes that only torch's
+    module has."""
     if hasattr(type(module), "__getattr__") or module.__name__ in seen:
         return
     seen.add(module.__name__)
@@ -202,7 +201,7 @@ def completed(module: ModuleType) -> None:
 
 
 def missed(module: ModuleType, own: Callable[[str], Any] | None, name: str) -> Any:
-    """The attribute that the module's own `__getattr__` finds, or a class that it lacks."""
+    """The attribute from the module's own `__getattr__`, or a placeholder of a missing class."""
     found = missing_names.give_up(module.__name__, name) if own is None else own(name)
     if isinstance(found, ModuleType):
         completed(found)
@@ -210,7 +209,7 @@ def missed(module: ModuleType, own: Callable[[str], Any] | None, name: str) -> A
 
 
 def forget() -> None:
-    """Take the modules that rushlight lacks out of the modules that contain them."""
+    """Delete the modules that rushlight lacks from their parent modules."""
     for path, module in [*sys.modules.items()]:
         if isinstance(module, AbsentModule):
             parent, _, name = path.rpartition(".")

@@ -1,6 +1,6 @@
-"""Processes that a program starts see rushlight as torch, too: workers that are spawned, and programs started by
-`sys.executable`. The environment tells them: RUSHLIGHT_TORCH=1, and on PYTHONPATH the folder `startup`, whose
-sitecustomize.py Python imports at its start.
+"""Child processes import rushlight as torch, too: spawned workers, and programs started by `sys.executable`. They
+inherit two environment variables: RUSHLIGHT_TORCH=1, and PYTHONPATH with the folder `startup`, whose sitecustomize.py
+Python imports at its start.
 
 RUSHLIGHT_TORCH=0 in the environment of a child gives it the torch that is installed."""
 
@@ -19,13 +19,13 @@ def folders() -> list[str]:
 
 
 def tell() -> None:
-    """From now on processes that are started see rushlight as torch."""
+    """Set the variables for child processes."""
     os.environ["PYTHONPATH"] = os.pathsep.join([STARTUP, *folders()])
     os.environ[VARIABLE] = "1"
 
 
 def told() -> bool:
-    """Whether this process was started by one that sees rushlight as torch."""
+    """Whether a parent process has called `tell`."""
     return os.environ.get(VARIABLE) == "1"
 
 

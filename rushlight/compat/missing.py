@@ -10,11 +10,11 @@ from rushlight.base.missing_names import instead
 
 def no_name(module: ModuleType, path: str, name: str) -> AttributeError:
     """The error for torch.<name>, which is missing."""
-    told = instead(f"{path}.{name}", path, dir(module))
-    return AttributeError(explain(f"rushlight has no {path}.{name}", told), name=name, obj=module)
+    hint = instead(f"{path}.{name}", path, dir(module))
+    return AttributeError(explain(f"rushlight has no {path}.{name}", hint), name=name, obj=module)
 
 
 def no_module(name: str) -> ModuleNotFoundError:
     """The error for `import torch.x`, which is missing."""
-    told = instead(name, name.rpartition(".")[0], ())
-    return ModuleNotFoundError(explain(f"rushlight has no module {name}", told), name=name)
+    hint = instead(name, name.rpartition(".")[0], ())
+    return ModuleNotFoundError(explain(f"rushlight has no module {name}", hint), name=name)

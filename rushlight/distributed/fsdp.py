@@ -334,11 +334,9 @@ class FullyShardedDataParallel(Module):
 
     @staticmethod
     def set_state_dict_type(
-        module: Module,
-        state_dict_type: StateDictType,
-        state_dict_config: StateDictConfig | None = None,
+        module: Module, state_dict_type: StateDictType, state_dict_config: StateDictConfig | None = None,
         optim_state_dict_config: StateDictConfig | None = None,
-    ) -> StateDictSettings:
+    ) -> StateDictSettings:  # fmt: skip
         """Let state_dict() return whole parameters, or DTensors. Returns the previous settings."""
         full = state_dict_type is StateDictType.FULL_STATE_DICT
         config = state_dict_config or (FullStateDictConfig() if full else ShardedStateDictConfig())
@@ -360,11 +358,9 @@ class FullyShardedDataParallel(Module):
     @staticmethod
     @contextmanager
     def state_dict_type(
-        module: Module,
-        state_dict_type: StateDictType,
-        state_dict_config: StateDictConfig | None = None,
+        module: Module, state_dict_type: StateDictType, state_dict_config: StateDictConfig | None = None,
         optim_state_dict_config: StateDictConfig | None = None,
-    ) -> Iterator[None]:
+    ) -> Iterator[None]:  # fmt: skip
         """`set_state_dict_type` inside this context."""
         set_type = FullyShardedDataParallel.set_state_dict_type
         before = set_type(module, state_dict_type, state_dict_config, optim_state_dict_config)

@@ -156,11 +156,9 @@ class StepShare(JoinHook):
 
 
 def _apply_optimizer_in_backward(
-    optimizer_class: type[Optimizer],
-    params: Iterable[Tensor],
-    optimizer_kwargs: dict[str, Any],
+    optimizer_class: type[Optimizer], params: Iterable[Tensor], optimizer_kwargs: dict[str, Any],
     register_hook: bool = True,
-) -> None:
+) -> None:  # fmt: skip
     """Step each parameter by a separate optimizer as soon as backward has computed the gradient, and free the gradient.
     Several calls for one parameter make several optimizers."""
     for p in params:

@@ -98,14 +98,9 @@ class Recording(Steps):
 
 
 def record(
-    folder: str | os.PathLike,
-    loader: Iterable,
-    *,
-    every: int = 100,
-    epochs: int = 1,
-    resume: bool = False,
+    folder: str | os.PathLike, loader: Iterable, *, every: int = 100, epochs: int = 1, resume: bool = False,
     **objects: Any,
-) -> Recording:
+) -> Recording:  # fmt: skip
     """Iterate over (step, batch), `epochs` times through the loader; write a checkpoint into the folder before each
     `every`-th step.
 
@@ -145,14 +140,9 @@ def record(
 
 
 def replay(
-    folder: str | os.PathLike,
-    loader: Iterable,
-    *,
-    step: int | None = None,
-    epochs: int | None = None,
-    body: Callable[[Any], Any] | None = None,
-    **objects: Any,
-) -> Steps:
+    folder: str | os.PathLike, loader: Iterable, *, step: int | None = None, epochs: int | None = None,
+    body: Callable[[Any], Any] | None = None, **objects: Any,
+) -> Steps:  # fmt: skip
     """Iterate over (step, batch) as `record` did, from the last checkpoint at or before `step` (default: the last of
     all), with the same numbers to the bit.
 

@@ -57,12 +57,9 @@ MAP_LOCATION = Callable[[Any, str], Any] | str | dict[str, str] | None  # also a
 
 
 def save(
-    obj: Any,
-    f: File,
-    pickle_module: Any = pickle,
-    pickle_protocol: int = 2,
+    obj: Any, f: File, pickle_module: Any = pickle, pickle_protocol: int = 2,
     _use_new_zipfile_serialization: bool = True,
-) -> None:
+) -> None:  # fmt: skip
     """Write tensors, containers of tensors, and other picklable objects to a path or an open binary file.
 
     Tensors that share memory share memory after loading. torch.load reads the file, too, with weights_only=True if it
@@ -117,13 +114,9 @@ def write(pickler: Pickler, file: IO[bytes], folder: str) -> None:
 
 
 def load(
-    f: File,
-    map_location: Any = None,
-    pickle_module: Any = None,
-    *,
-    weights_only: bool | None = True,
+    f: File, map_location: Any = None, pickle_module: Any = None, *, weights_only: bool | None = True,
     mmap: bool | None = None,
-) -> Any:
+) -> Any:  # fmt: skip
     """Load a file written by `save` or torch.save, or a safetensors file, from a path or an open seekable binary file.
 
     All tensors load to the CPU; tensors that shared memory share it again. With weights_only=True, or None, the file

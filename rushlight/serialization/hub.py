@@ -51,16 +51,9 @@ def _get_torch_home() -> str:
 
 
 def load(
-    repo_or_dir: str,
-    model: str,
-    *args: Any,
-    source: str = "github",
-    trust_repo: Any = None,
-    force_reload: bool = False,
-    verbose: bool = True,
-    skip_validation: bool = False,
-    **kwargs: Any,
-) -> Any:
+    repo_or_dir: str, model: str, *args: Any, source: str = "github", trust_repo: Any = None,
+    force_reload: bool = False, verbose: bool = True, skip_validation: bool = False, **kwargs: Any,
+) -> Any:  # fmt: skip
     """The result of the function `model` in a folder's hubconf.py, with source='local'.
 
     NotImplementedError for a repository on the network, since users should see the code before it runs. ValueError for
@@ -107,14 +100,9 @@ def entry(folder: str, name: str) -> Any:
 
 
 def load_state_dict_from_url(
-    url: str,
-    model_dir: str | None = None,
-    map_location: Any = None,
-    progress: bool = True,
-    check_hash: bool = False,
-    file_name: str | None = None,
-    weights_only: bool = True,
-) -> Any:
+    url: str, model_dir: str | None = None, map_location: Any = None, progress: bool = True, check_hash: bool = False,
+    file_name: str | None = None, weights_only: bool = True,
+) -> Any:  # fmt: skip
     """`torch.load` of the file in which torch would store the content of the address.
 
     This file is `model_dir` or `get_dir()`/checkpoints, plus `file_name` or the last part of the address. Nothing is

@@ -44,14 +44,9 @@ def check_elements(*tensors: Tensor) -> None:
 
 
 def tensor_on(
-    storage: TypedStorage,
-    dtype: dtypes.dtype,
-    offset: int,
-    size: Sequence[int],
-    stride: Sequence[int],
-    requires_grad: bool,
-    metadata: Mapping[str, bool] | None,
-) -> Tensor:
+    storage: TypedStorage, dtype: dtypes.dtype, offset: int, size: Sequence[int], stride: Sequence[int],
+    requires_grad: bool, metadata: Mapping[str, bool] | None,
+) -> Tensor:  # fmt: skip
     """A tensor on the storage's memory; offset and strides in elements. ValueError if it reaches outside the
     storage."""
     if not isinstance(storage, TypedStorage):
@@ -74,14 +69,9 @@ def tensor_on(
 
 
 def rebuild_tensor_v2(
-    storage: TypedStorage,
-    storage_offset: int,
-    size: Sequence[int],
-    stride: Sequence[int],
-    requires_grad: bool = False,
-    backward_hooks: Any = None,
-    metadata: Mapping[str, bool] | None = None,
-) -> Tensor:
+    storage: TypedStorage, storage_offset: int, size: Sequence[int], stride: Sequence[int], requires_grad: bool = False,
+    backward_hooks: Any = None, metadata: Mapping[str, bool] | None = None,
+) -> Tensor:  # fmt: skip
     """A tensor of the storage's own dtype."""
     if not isinstance(storage, TypedStorage):
         raise value_error(f"a tensor needs a storage, not a {type(storage).__name__}")
@@ -89,15 +79,9 @@ def rebuild_tensor_v2(
 
 
 def rebuild_tensor_v3(
-    storage: TypedStorage,
-    storage_offset: int,
-    size: Sequence[int],
-    stride: Sequence[int],
-    requires_grad: bool,
-    backward_hooks: Any,
-    dtype: dtypes.dtype,
-    metadata: Mapping[str, bool] | None = None,
-) -> Tensor:
+    storage: TypedStorage, storage_offset: int, size: Sequence[int], stride: Sequence[int], requires_grad: bool,
+    backward_hooks: Any, dtype: dtypes.dtype, metadata: Mapping[str, bool] | None = None,
+) -> Tensor:  # fmt: skip
     """A tensor of a dtype without a typed storage."""
     return tensor_on(storage, dtype, storage_offset, size, stride, requires_grad, metadata)
 

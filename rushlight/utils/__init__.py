@@ -12,19 +12,9 @@ if TYPE_CHECKING:
     from rushlight.utils.model_summary import summary
 
 _LAZY = (
-    "_device",
-    "_pytree",
-    "benchmark",
-    "checkpoint",
-    "data",
-    "deterministic",
-    "dlpack",
-    "flop_counter",
-    "hooks",
-    "model_zoo",
-    "pytree",
-    "tensorboard",
-)
+    "_device", "_pytree", "benchmark", "checkpoint", "data", "deterministic", "dlpack", "flop_counter", "hooks",
+    "model_zoo", "pytree", "tensorboard",
+)  # fmt: skip
 
 __all__ = ["checkpoint", "data", "dlpack", "hooks", "pytree", "summary", "tensorboard"]
 

@@ -1,4 +1,4 @@
-"""torch.utils._contextlib: contexts that are decorators, too."""
+"""torch.utils._contextlib: contexts that are also decorators."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 
 def context_decorator(ctx: Any, func: Callable) -> Callable:
-    """The function, which enters the context `ctx()` for each call; a generator, for each step."""
+    """The function, with each call inside the context `ctx()`; a generator function, with each step inside."""
     if isgeneratorfunction(func):
 
         @wraps(func)

@@ -1,4 +1,4 @@
-"""torch.utils._foreach_utils, for users' optimizers: which tensors a _foreach function can take together."""
+"""torch.utils._foreach_utils, for users' optimizers: groups of tensors for _foreach functions."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _group_tensors_by_device_and_dtype(
     """
     groups: dict[tuple[device, dtype], Group] = {}
     for i, first in enumerate(tensorlistlist[0]):
-        assert first is not None, "tensors of the first list are there"
+        assert first is not None, "the first list has no None"
         lists, indices = groups.setdefault((first.device, first.dtype), ([[] for _ in tensorlistlist], []))
         for own, given in zip(lists, tensorlistlist):
             if given:  # an empty list stands for None
@@ -39,7 +39,7 @@ def _get_foreach_kernels_supported_devices() -> list[str]:
 
 
 def _get_fused_kernels_supported_devices() -> list[str]:
-    """Devices with optimizers of one loop."""
+    """Devices with fused optimizers."""
     return ["cpu"]
 
 

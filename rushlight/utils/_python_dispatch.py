@@ -8,7 +8,7 @@ from rushlight.base.errors import not_implemented_error
 
 
 class TorchDispatchMode:
-    """The base of contexts that would see each op below autograd: NotImplementedError on entering one."""
+    """torch's base of contexts that observe each op below autograd. NotImplementedError when it is entered."""
 
     def __enter__(self) -> TorchDispatchMode:
         raise not_implemented_error(
@@ -17,7 +17,7 @@ class TorchDispatchMode:
         )
 
     def __exit__(self, *exc: object) -> None:
-        """Nothing to end."""
+        """No effect."""
 
 
 def is_traceable_wrapper_subclass(t: Any) -> bool:

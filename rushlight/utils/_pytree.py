@@ -28,13 +28,9 @@ from rushlight.base.pytree import tree_is_leaf as _is_leaf  # noqa: F401
 
 
 def _register_pytree_node(
-    cls: type,
-    flatten_fn: Callable,
-    unflatten_fn: Callable,
-    to_str_fn: Any = None,
-    maybe_from_str_fn: Any = None,
+    cls: type, flatten_fn: Callable, unflatten_fn: Callable, to_str_fn: Any = None, maybe_from_str_fn: Any = None,
     **options: Any,
-) -> None:
+) -> None:  # fmt: skip
     """`register_pytree_node`, with two extra arguments that are ignored."""
     register_pytree_node(cls, flatten_fn, unflatten_fn, **options)
 
@@ -59,7 +55,7 @@ def _list_flatten(d: list) -> tuple[list, None]:
     return d, None
 
 
-def _list_flatten_with_keys(d: list) -> tuple[list[tuple[Any, Any]], None]:
+def _list_flatten_with_keys(d: Iterable) -> tuple[list[tuple[Any, Any]], None]:
     """(index, item) pairs, and None."""
     return [(SequenceKey(i), v) for i, v in enumerate(d)], None
 
@@ -91,15 +87,13 @@ def map_only(type_or_types_or_pred: Any, /) -> Callable:
 
 # -- containers of each class ----------------------------------------------------------------------
 
+_tuple_flatten_with_keys = _list_flatten_with_keys
+_ordereddict_flatten, _ordereddict_flatten_with_keys = _dict_flatten, _dict_flatten_with_keys
+
 
 def _tuple_flatten(d: tuple) -> tuple[list, None]:
     """(items, None): the children and the context."""
     return list(d), None
-
-
-def _tuple_flatten_with_keys(d: tuple) -> tuple[list[tuple[Any, Any]], None]:
-    """(index, item) pairs, and None."""
-    return [(SequenceKey(i), v) for i, v in enumerate(d)], None
 
 
 def _tuple_unflatten(values: Iterable, context: Any) -> tuple:
@@ -122,16 +116,6 @@ def _namedtuple_unflatten(values: Iterable, context: Any) -> Any:
     return context(*values)
 
 
-def _ordereddict_flatten(d: OrderedDict) -> tuple[list, list]:
-    """(values, keys): the children and the context."""
-    return list(d.values()), list(d.keys())
-
-
-def _ordereddict_flatten_with_keys(d: OrderedDict) -> tuple[list[tuple[Any, Any]], list]:
-    """(key, value) pairs, and the keys."""
-    return [(MappingKey(k), v) for k, v in d.items()], list(d.keys())
-
-
 def _ordereddict_unflatten(values: Iterable, context: list) -> OrderedDict:
     """The dict with these values and keys."""
     return OrderedDict(zip(context, values))
@@ -147,7 +131,8 @@ def _defaultdict_flatten(d: defaultdict) -> tuple[list, list]:
 
 def _defaultdict_flatten_with_keys(d: defaultdict) -> tuple[list[tuple[Any, Any]], list]:
     """(key, value) pairs, and [default factory, keys]."""
-    return [(MappingKey(k), v) for k, v in d.items()], [d.default_factory, list(d.keys())]
+    pairs, keys = _dict_flatten_with_keys(d)
+    return pairs, [d.default_factory, keys]
 
 
 def _defaultdict_unflatten(values: Iterable, context: list) -> defaultdict:
@@ -157,13 +142,13 @@ def _defaultdict_unflatten(values: Iterable, context: list) -> defaultdict:
 
 
 def _deque_flatten(d: deque) -> tuple[list, int | None]:
-    """(items, most items): the children and the context."""
+    """(items, maximum length): the children and the context."""
     return list(d), d.maxlen
 
 
 def _deque_flatten_with_keys(d: deque) -> tuple[list[tuple[Any, Any]], int | None]:
-    """(index, item) pairs, and the most items."""
-    return [(SequenceKey(i), v) for i, v in enumerate(d)], d.maxlen
+    """(index, item) pairs, and the maximum length."""
+    return _list_flatten_with_keys(d)[0], d.maxlen
 
 
 def _deque_unflatten(values: Iterable, context: Any) -> deque:
@@ -172,19 +157,19 @@ def _deque_unflatten(values: Iterable, context: Any) -> deque:
 
 
 def is_namedtuple_class(cls: type) -> bool:
-    """Whether it is a class of named tuples."""
+    """Whether this is a class of named tuples."""
     fields = getattr(cls, "_fields", None)
     named = isinstance(cls, type) and issubclass(cls, tuple) and isinstance(fields, tuple)
     return named and callable(getattr(cls, "_make", None))
 
 
 def is_namedtuple(obj: Any) -> bool:
-    """Whether it is a named tuple, or a class of them."""
+    """Whether this is a named tuple, or a class of named tuples."""
     return is_namedtuple_class(obj if isinstance(obj, type) else type(obj))
 
 
 def is_namedtuple_instance(obj: Any) -> bool:
-    """Whether it is a named tuple."""
+    """Whether this is a named tuple."""
     return is_namedtuple_class(type(obj))
 
 
@@ -192,18 +177,18 @@ _is_namedtuple_instance = is_namedtuple_instance
 
 
 def is_structseq_class(cls: type) -> bool:
-    """Whether it is a C class of tuples with names, such as `time.struct_time`."""
+    """Whether this is a class of tuples with names that is written in C, such as `time.struct_time`."""
     counts = (getattr(cls, f"n_{name}", None) for name in ("fields", "sequence_fields"))
     return isinstance(cls, type) and cls.__bases__ == (tuple,) and all(isinstance(count, int) for count in counts)
 
 
 def is_structseq(obj: Any) -> bool:
-    """Whether it is a tuple of C's with names, or a class of them."""
+    """Whether this is an instance of such a class, or the class itself."""
     return is_structseq_class(obj if isinstance(obj, type) else type(obj))
 
 
 def is_structseq_instance(obj: Any) -> bool:
-    """Whether it is a tuple of C's with names."""
+    """Whether this is an instance of such a class."""
     return is_structseq_class(type(obj))
 
 
@@ -211,7 +196,7 @@ def is_structseq_instance(obj: Any) -> bool:
 
 
 class ConstantNode:
-    """The context of an instance of a class that `register_constant` made a container without leaves."""
+    """The context of an instance of a class from `register_constant`."""
 
     def __init__(self, value: Any) -> None:
         self.value = value
@@ -227,7 +212,7 @@ CONSTANT_NODES: set[type] = set()
 
 
 def register_constant(cls: type) -> None:
-    """Let instances of `cls` be containers without leaves, which are part of a tree's form. TypeError for a class
+    """Let instances of `cls` be containers without leaves, which belong to a tree's structure. TypeError for a class
     without its own `__eq__` and `__hash__`."""
     if cls.__eq__ is object.__eq__ or cls.__hash__ is None:
         missing = "__eq__" if cls.__eq__ is object.__eq__ else "__hash__"
@@ -242,14 +227,11 @@ def is_constant_class(cls: type) -> bool:
 
 
 def register_dataclass(
-    cls: type,
-    *,
-    field_names: list[str] | None = None,
-    drop_field_names: list[str] | None = None,
+    cls: type, *, field_names: list[str] | None = None, drop_field_names: list[str] | None = None,
     serialized_type_name: str | None = None,
-) -> None:
-    """Let instances of a dataclass be containers: of the fields `field_names`, else of all that its constructor takes,
-    without `drop_field_names`."""
+) -> None:  # fmt: skip
+    """Let instances of a dataclass be containers. Children: the fields `field_names`; by default the constructor's
+    fields without `drop_field_names`."""
     if not dataclasses.is_dataclass(cls):
         raise type_error(f"Only dataclasses can be registered: {cls} is none.")
     dropped = drop_field_names or []
@@ -277,23 +259,23 @@ def _deregister_pytree_node(cls: type) -> None:
     CONSTANT_NODES.discard(cls)
 
 
-# -- forms -----------------------------------------------------------------------------------------
+# -- structures ------------------------------------------------------------------------------------
 
 PyTreeSpec = TreeSpec
 
 
 def treespec_leaf() -> TreeSpec:
-    """The form of a single leaf."""
+    """The structure of a single leaf."""
     return LEAF
 
 
 def treespec_tuple(iterable: Iterable[TreeSpec] = (), /) -> TreeSpec:
-    """The form of a tuple of trees of these forms."""
+    """The structure of a tuple of trees with these structures."""
     return TreeSpec(tuple, None, list(iterable))
 
 
 def treespec_dict(mapping: Mapping | Iterable = (), /, **kwargs: TreeSpec) -> TreeSpec:
-    """The form of a dict of trees of these forms."""
+    """The structure of a dict of trees with these structures."""
     children = dict(mapping, **kwargs)
     return TreeSpec(dict, list(children), list(children.values()))
 
@@ -306,7 +288,7 @@ class Star:
 
 
 def treespec_pprint(treespec: TreeSpec) -> str:
-    """The tree of this form, with * for leaves."""
+    """The tree with this structure, with * for leaves."""
     return repr(tree_unflatten([Star()] * treespec.num_leaves, treespec))
 
 
@@ -320,7 +302,7 @@ NAMES_IN_FILES: dict[str, type] = {
 
 
 def treespec_dumps(treespec: TreeSpec, protocol: int | None = None) -> str:
-    """The form as JSON, in torch's format. NotImplementedError for other containers than tuples, lists, dicts and
+    """The structure as JSON, in torch's format. NotImplementedError for other containers than tuples, lists, dicts and
     deques."""
     if protocol not in (None, 1):
         raise value_error(f"Unknown protocol {protocol}. Available protocols: [1]")
@@ -340,7 +322,7 @@ def as_json(spec: TreeSpec) -> dict[str, Any]:
 
 
 def treespec_loads(serialized: str) -> TreeSpec:
-    """The form that `treespec_dumps` wrote."""
+    """The structure from the result of `treespec_dumps`."""
     protocol, written = json.loads(serialized)
     if protocol != 1:
         raise value_error(f"Unknown protocol {protocol}. Available protocols: [1]")

@@ -42,17 +42,9 @@ class Settings:
     __slots__ = ("subclasses", "rtol", "atol", "equal_nan", "device", "dtype", "layout", "stride", "msg")
 
     def __init__(
-        self,
-        subclasses: bool,
-        rtol: float | None,
-        atol: float | None,
-        equal_nan: bool,
-        device: bool,
-        dtype: bool,
-        layout: bool,
-        stride: bool,
-        msg: Message,
-    ):
+        self, subclasses: bool, rtol: float | None, atol: float | None, equal_nan: bool, device: bool, dtype: bool,
+        layout: bool, stride: bool, msg: Message,
+    ):  # fmt: skip
         self.subclasses, self.rtol, self.atol, self.equal_nan = subclasses, rtol, atol, equal_nan
         self.device, self.dtype, self.layout, self.stride, self.msg = device, dtype, layout, stride, msg
 
@@ -70,19 +62,10 @@ class Settings:
 
 
 def assert_close(
-    actual: Any,
-    expected: Any,
-    *,
-    allow_subclasses: bool = True,
-    rtol: float | None = None,
-    atol: float | None = None,
-    equal_nan: bool = False,
-    check_device: bool = True,
-    check_dtype: bool = True,
-    check_layout: bool = True,
-    check_stride: bool = False,
-    msg: Message = None,
-) -> None:
+    actual: Any, expected: Any, *, allow_subclasses: bool = True, rtol: float | None = None, atol: float | None = None,
+    equal_nan: bool = False, check_device: bool = True, check_dtype: bool = True, check_layout: bool = True,
+    check_stride: bool = False, msg: Message = None,
+) -> None:  # fmt: skip
     """AssertionError unless |actual - expected| <= atol + rtol |expected|, for all elements of all tensors.
 
     Takes tensors, arrays, numbers, None, and lists and dicts of them; both sides must have the same structure. `rtol`
@@ -109,13 +92,9 @@ def assert_close(
 
 
 def assert_allclose(
-    actual: Any,
-    expected: Any,
-    rtol: float | None = None,
-    atol: float | None = None,
-    equal_nan: bool = True,
+    actual: Any, expected: Any, rtol: float | None = None, atol: float | None = None, equal_nan: bool = True,
     msg: str = "",
-) -> None:
+) -> None:  # fmt: skip
     """|actual - expected| <= atol + rtol |expected|, or AssertionError: the older form of `assert_close`.
 
     Wider tolerances (1e-4 and 1e-5 in single precision, 1e-5 and 1e-8 in double, 1e-3 in half), nan equals nan, and
@@ -293,16 +272,9 @@ def relative_dtype(y: np.ndarray) -> np.dtype:
 
 
 def make_tensor(
-    *shape: Any,
-    dtype: Dtype,
-    device: Any = "cpu",
-    low: float | None = None,
-    high: float | None = None,
-    requires_grad: bool = False,
-    noncontiguous: bool = False,
-    exclude_zero: bool = False,
-    memory_format: Any = None,
-) -> Tensor:
+    *shape: Any, dtype: Dtype, device: Any = "cpu", low: float | None = None, high: float | None = None,
+    requires_grad: bool = False, noncontiguous: bool = False, exclude_zero: bool = False, memory_format: Any = None,
+) -> Tensor:  # fmt: skip
     """Random numbers, uniform in [low, high): for floating and complex dtypes [-9, 9), integers [-9, 10), bool [0, 2).
 
     Unsigned integers start at 0. `noncontiguous`: every second element of a larger tensor; `exclude_zero`: 0 becomes 1,

@@ -50,15 +50,9 @@ def noop_context_fn() -> tuple[AbstractContextManager, AbstractContextManager]:
 
 
 def checkpoint(
-    function: Callable,
-    *args: Any,
-    use_reentrant: bool | None = None,
-    context_fn: Contexts = noop_context_fn,
-    determinism_check: str = "default",
-    debug: bool = False,
-    early_stop: bool = True,
-    **kwargs: Any,
-) -> Any:
+    function: Callable, *args: Any, use_reentrant: bool | None = None, context_fn: Contexts = noop_context_fn,
+    determinism_check: str = "default", debug: bool = False, early_stop: bool = True, **kwargs: Any,
+) -> Any:  # fmt: skip
     """function(*args, **kwargs) without storing intermediate results for backward; backward computes them again.
 
     The second run uses the same random numbers (`preserve_rng_state=False`: new ones) and the same autocast. With
@@ -201,7 +195,7 @@ class Surroundings:
 
     @contextmanager
     def again(self) -> Iterator[None]:
-        """A context that restores this state and turns recording on; afterwards both are as before."""
+        """A context that restores this state and turns recording on; at its end it undoes both."""
         on, lowest, cache = self.precision
         now = default_generator.get_state()
         if self.random is not None:
@@ -244,7 +238,7 @@ def detach_variable(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple([x.detach().requires_grad_(x.requires_grad) if isinstance(x, Tensor) else x for x in inputs])
 
 
-# -- without a backward inside the backward --------------------------------------------------------
+# -- use_reentrant=False: no backward inside the backward ------------------------------------------
 
 
 class Enough(Exception):
@@ -257,15 +251,9 @@ class Part:
     """
 
     def __init__(
-        self,
-        function: Callable,
-        args: tuple,
-        kwargs: dict,
-        context: AbstractContextManager,
-        surroundings: Surroundings,
-        checks: bool,
-        early_stop: bool,
-    ):
+        self, function: Callable, args: tuple, kwargs: dict, context: AbstractContextManager,
+        surroundings: Surroundings, checks: bool, early_stop: bool,
+    ):  # fmt: skip
         self.function, self.args, self.kwargs, self.context = function, args, kwargs, context
         self.surroundings, self.checks, self.early_stop = surroundings, checks, early_stop
         self.kinds: list[tuple] = []  # shape and dtype of each tensor saved
@@ -327,7 +315,7 @@ class Part:
                 )
 
 
-# -- with one --------------------------------------------------------------------------------------
+# -- use_reentrant=True: a backward inside the backward --------------------------------------------
 
 
 class Rerun(Function):

@@ -44,8 +44,8 @@ def conv_flops(x: tuple, weight: tuple, out: tuple, transposed: bool = False) ->
 
 
 def attention_flops(q: tuple, k: tuple, v: tuple, backward: bool = False) -> int:
-    """2 * batch * heads * queries * keys * (E + Ev): scores, and the weighted sum. Backward: the scores again, and four
-    gradients, 3 E + 2 Ev."""
+    """2 * batch * heads * queries * keys * (E + Ev): the scores and the weighted sum. Backward: 3 E + 2 Ev in place of
+    E + Ev, for the scores again and four gradients."""
     factors = (3, 2) if backward else (1, 1)
     return 2 * prod(q[:-1]) * k[-2] * (factors[0] * q[-1] + factors[1] * v[-1])
 
@@ -109,7 +109,7 @@ def shape_of(t: Any) -> tuple:
 
 
 class ModuleCalls:
-    """The names of the modules whose calls are running, and the ticks of the begins and ends of all calls.
+    """The names of the modules whose calls are running, and the first and last tick of each finished call.
 
     A module's name is its path below the module that was called first: `Sequential.0`."""
 

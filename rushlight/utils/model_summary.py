@@ -78,15 +78,9 @@ class ModelStatistics:
     `total_output_bytes`."""
 
     def __init__(
-        self,
-        rows: list[Row],
-        total_input: int,
-        ran: bool,
-        columns: Sequence[str],
-        width: int,
-        depth: int,
+        self, rows: list[Row], total_input: int, ran: bool, columns: Sequence[str], width: int, depth: int,
         settings: Sequence[str],
-    ):
+    ):  # fmt: skip
         self.summary_list, self.total_input, self.ran = rows, total_input, ran
         self.columns, self.width, self.depth, self.settings = columns, width, depth, settings
         leaves = [row for row in rows if row.leaf]
@@ -185,21 +179,11 @@ class ModelStatistics:
 
 
 def summary(
-    model: Module,
-    input_size: Any = None,
-    input_data: Any = None,
-    batch_dim: int | None = None,
-    cache_forward_pass: bool | None = None,
-    col_names: Iterable[str] | None = None,
-    col_width: int = 25,
-    depth: int = 3,
-    device: Any = None,
-    dtypes: Sequence[DType] | None = None,
-    mode: str | None = None,
-    row_settings: Iterable[str] | None = None,
-    verbose: int | None = None,
-    **kwargs: Any,
-) -> ModelStatistics:
+    model: Module, input_size: Any = None, input_data: Any = None, batch_dim: int | None = None,
+    cache_forward_pass: bool | None = None, col_names: Iterable[str] | None = None, col_width: int = 25, depth: int = 3,
+    device: Any = None, dtypes: Sequence[DType] | None = None, mode: str | None = None,
+    row_settings: Iterable[str] | None = None, verbose: int | None = None, **kwargs: Any,
+) -> ModelStatistics:  # fmt: skip
     """The layers of a model with the shapes of their outputs and their parameters, as a table that is also printed.
 
     The model runs once, in `mode` (default 'eval') on `input_data` (a tensor, or a list or dict of arguments), or on

@@ -38,13 +38,9 @@ class ProcessExitedException(ProcessException):
     """A process of `spawn` was ended: by exit, or by a signal. `exit_code` and `signal_name` give the reason."""
 
     def __init__(
-        self,
-        msg: str,
-        error_index: int = 0,
-        error_pid: int | None = None,
-        exit_code: int = 1,
+        self, msg: str, error_index: int = 0, error_pid: int | None = None, exit_code: int = 1,
         signal_name: str | None = None,
-    ):
+    ):  # fmt: skip
         super().__init__(msg, error_index, error_pid)
         self.exit_code, self.signal_name = exit_code, signal_name
 
@@ -99,9 +95,7 @@ class ProcessContext:
             other.join()
         i = self.processes.index(one)
         if one.exitcode == 1:
-            raise ProcessRaisedException(
-                f"process {i} terminated with exit code 1; its own error stands above", i, one.pid
-            )
+            raise ProcessRaisedException(f"process {i} terminated with exit code 1; see its error above", i, one.pid)
         name = Signals(-one.exitcode).name if one.exitcode < 0 else None
         how = f"signal {name}" if name else f"exit code {one.exitcode}"
         raise ProcessExitedException(f"process {i} terminated with {how}", i, one.pid, one.exitcode, name)
@@ -111,13 +105,9 @@ SpawnContext = ProcessContext
 
 
 def spawn(
-    fn: Callable,
-    args: tuple = (),
-    nprocs: int = 1,
-    join: bool = True,
-    daemon: bool = False,
+    fn: Callable, args: tuple = (), nprocs: int = 1, join: bool = True, daemon: bool = False,
     start_method: str = "spawn",
-) -> ProcessContext | None:
+) -> ProcessContext | None:  # fmt: skip
     """Run fn(i, *args) for i < nprocs, each in its own process. ProcessRaisedException if one fails.
 
     With join=False, returns a ProcessContext while they run.

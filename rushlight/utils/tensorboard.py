@@ -1,4 +1,4 @@
-"""`SummaryWriter`: numbers, texts and pictures of a training, for TensorBoard to show."""
+"""`SummaryWriter`: numbers, texts and pictures of a training run, for TensorBoard."""
 
 from __future__ import annotations
 
@@ -61,14 +61,9 @@ class SummaryWriter:
     """
 
     def __init__(
-        self,
-        log_dir: str | os.PathLike | None = None,
-        comment: str = "",
-        purge_step: int | None = None,
-        max_queue: int = 10,
-        flush_secs: int = 120,
-        filename_suffix: str = "",
-    ):
+        self, log_dir: str | os.PathLike | None = None, comment: str = "", purge_step: int | None = None,
+        max_queue: int = 10, flush_secs: int = 120, filename_suffix: str = "",
+    ):  # fmt: skip
         self._library = library()
         if log_dir is None:
             log_dir = os.path.join("runs", f"{time.strftime('%b%d_%H-%M-%S')}_{socket.gethostname()}{comment}")
@@ -84,7 +79,7 @@ class SummaryWriter:
         return getattr(self._library.compat.proto, name)
 
     def _writer(self, folder: str | None = None) -> Any:
-        """The file in a folder, opened when it is first written to; again after `close()`."""
+        """The writer of the folder's file, opened when it is first used, and again after `close()`."""
         folder = self.log_dir if folder is None else folder
         if folder not in self._writers:
             make = self._library.summary.writer.event_file_writer.EventFileWriter
@@ -107,34 +102,24 @@ class SummaryWriter:
     # -- numbers -----------------------------------------------------------------------------------
 
     def add_scalar(
-        self,
-        tag: str,
-        scalar_value: Any,
-        global_step: Any = None,
-        walltime: float | None = None,
-        new_style: bool = False,
-        double_precision: bool = False,
-    ) -> None:
+        self, tag: str, scalar_value: Any, global_step: Any = None, walltime: float | None = None,
+        new_style: bool = False, double_precision: bool = False,
+    ) -> None:  # fmt: skip
         """A number at a step. ValueError for more than one."""
         self._add([self._value(tag, simple_value=number(scalar_value))], global_step, walltime)
 
     def add_scalars(
         self, main_tag: str, tag_scalar_dict: Mapping[str, Any], global_step: Any = None, walltime: float | None = None
     ) -> None:
-        """Several numbers in one chart. Each is written to a folder of its own and becomes a separate curve."""
+        """Several numbers in one chart. Each is written to a separate folder and becomes a separate curve."""
         for tag, value in tag_scalar_dict.items():
             folder = os.path.join(self.log_dir, main_tag.replace("/", "_") + "_" + tag)
             self._add([self._value(main_tag, simple_value=number(value))], global_step, walltime, folder)
 
     def add_histogram(
-        self,
-        tag: str,
-        values: Any,
-        global_step: Any = None,
-        bins: Any = "tensorflow",
-        walltime: float | None = None,
+        self, tag: str, values: Any, global_step: Any = None, bins: Any = "tensorflow", walltime: float | None = None,
         max_bins: int | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         """The distribution of numbers. `bins`: the limits or the number of bins, one of NumPy's rules, or 'tensorflow'.
 
         ValueError for no values, and for inf and nan.
@@ -174,38 +159,21 @@ class SummaryWriter:
         """A text in Markdown."""
         text = self._library.plugins.text.metadata
         made = self._library.util.tensor_util.make_tensor_proto(np.array([text_string.encode()], object))
-        self._add(
-            [
-                self._value(
-                    f"{tag}/text_summary",
-                    tensor=made,
-                    metadata=text.create_summary_metadata(display_name=tag, description=""),
-                )
-            ],
-            global_step,
-            walltime,
-        )
+        about = text.create_summary_metadata(display_name=tag, description="")
+        self._add([self._value(f"{tag}/text_summary", tensor=made, metadata=about)], global_step, walltime)
 
     def add_image(
-        self,
-        tag: str,
-        img_tensor: Any,
-        global_step: Any = None,
-        walltime: float | None = None,
+        self, tag: str, img_tensor: Any, global_step: Any = None, walltime: float | None = None,
         dataformats: str = "CHW",
-    ) -> None:
+    ) -> None:  # fmt: skip
         """A picture, of bytes, or floats from 0 to 1: 'CHW', 'HWC' or 'HW', with 1, 3 or 4 channels. Needs Pillow."""
         picture = in_order(plain(img_tensor), dataformats)
         self._add([self._value(tag, image=self._encoded(picture))], global_step, walltime)
 
     def add_images(
-        self,
-        tag: str,
-        img_tensor: Any,
-        global_step: Any = None,
-        walltime: float | None = None,
+        self, tag: str, img_tensor: Any, global_step: Any = None, walltime: float | None = None,
         dataformats: str = "NCHW",
-    ) -> None:
+    ) -> None:  # fmt: skip
         """Several pictures side by side, in a grid that is nearly square."""
         array = plain(img_tensor)
         pictures = [
@@ -216,7 +184,7 @@ class SummaryWriter:
     def add_figure(
         self, tag: str, figure: Any, global_step: Any = None, close: bool = True, walltime: float | None = None
     ) -> None:
-        """A figure of matplotlib, which is closed then."""
+        """A figure of matplotlib. `close`: close it afterwards."""
         figure.canvas.draw()
         picture = np.asarray(figure.canvas.buffer_rgba())
         if close:
@@ -244,13 +212,9 @@ class SummaryWriter:
         )
 
     def add_audio(
-        self,
-        tag: str,
-        snd_tensor: Any,
-        global_step: Any = None,
-        sample_rate: int = 44100,
+        self, tag: str, snd_tensor: Any, global_step: Any = None, sample_rate: int = 44100,
         walltime: float | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         """A sound of one channel, numbers from -1 to 1: (samples,) or (1, samples)."""
         samples = plain(snd_tensor).astype(np.float32).reshape(-1)
         audio = self._protocol("summary_pb2").Summary.Audio(
@@ -265,15 +229,9 @@ class SummaryWriter:
     # -- precision and recall ------------------------------------------------------------------
 
     def add_pr_curve(
-        self,
-        tag: str,
-        labels: Any,
-        predictions: Any,
-        global_step: Any = None,
-        num_thresholds: int = 127,
-        weights: Any = None,
-        walltime: float | None = None,
-    ) -> None:
+        self, tag: str, labels: Any, predictions: Any, global_step: Any = None, num_thresholds: int = 127,
+        weights: Any = None, walltime: float | None = None,
+    ) -> None:  # fmt: skip
         """Precision over recall: labels 0 or 1, predictions from 0 to 1, of one shape; at most 127 thresholds."""
         thresholds = min(num_thresholds, 127)
         curve = precision_recall(
@@ -285,46 +243,29 @@ class SummaryWriter:
         self._add_curve(tag, curve, thresholds, global_step, walltime)
 
     def add_pr_curve_raw(
-        self,
-        tag: str,
-        true_positive_counts: Any,
-        false_positive_counts: Any,
-        true_negative_counts: Any,
-        false_negative_counts: Any,
-        precision: Any,
-        recall: Any,
-        global_step: Any = None,
-        num_thresholds: int = 127,
-        weights: Any = None,
-        walltime: float | None = None,
-    ) -> None:
+        self, tag: str, true_positive_counts: Any, false_positive_counts: Any, true_negative_counts: Any,
+        false_negative_counts: Any, precision: Any, recall: Any, global_step: Any = None, num_thresholds: int = 127,
+        weights: Any = None, walltime: float | None = None,
+    ) -> None:  # fmt: skip
         """Precision over recall, from counts at each threshold."""
-        rows = (
-            true_positive_counts,
-            false_positive_counts,
-            true_negative_counts,
-            false_negative_counts,
-            precision,
-            recall,
+        positives, negatives = (
+            (true_positive_counts, false_positive_counts),
+            (true_negative_counts, false_negative_counts),
         )
-        self._add_curve(tag, np.stack([plain(row) for row in rows]), min(num_thresholds, 127), global_step, walltime)
+        rows = np.stack([plain(row) for row in (*positives, *negatives, precision, recall)])
+        self._add_curve(tag, rows, min(num_thresholds, 127), global_step, walltime)
 
     def _add_curve(self, tag: str, curve: ndarray, thresholds: int, step: Any, walltime: float | None) -> None:
         from tensorboard.plugins.pr_curve import metadata
 
         made = self._library.util.tensor_util.make_tensor_proto(curve.astype(np.float32))
-        told = metadata.create_summary_metadata(display_name="", description="", num_thresholds=thresholds)
-        self._add([self._value(tag, tensor=made, metadata=told)], step, walltime)
+        about = metadata.create_summary_metadata(display_name="", description="", num_thresholds=thresholds)
+        self._add([self._value(tag, tensor=made, metadata=about)], step, walltime)
 
     def add_embedding(
-        self,
-        mat: Any,
-        metadata: Any = None,
-        label_img: Any = None,
-        global_step: Any = None,
-        tag: str = "default",
+        self, mat: Any, metadata: Any = None, label_img: Any = None, global_step: Any = None, tag: str = "default",
         metadata_header: list[str] | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         """Points (N, D) for the projector; `metadata`: N labels, or rows below `metadata_header`; `label_img`: (N, C,
         H, W).
 
@@ -341,8 +282,8 @@ class SummaryWriter:
                     points=len(points),
                     given=len(given),
                 )
-        told = self._projector()
-        entry = told.embeddings.add(tensor_name=f"{tag}:{step}", tensor_path=os.path.join(folder, "tensors.tsv"))
+        config = self._projector()
+        entry = config.embeddings.add(tensor_name=f"{tag}:{step}", tensor_path=os.path.join(folder, "tensors.tsv"))
         self._write(entry.tensor_path, table(points.tolist()))
         if metadata is not None:
             entry.metadata_path = os.path.join(folder, "metadata.tsv")
@@ -353,18 +294,18 @@ class SummaryWriter:
             self._write(entry.sprite.image_path, self._encoded(sprite(plain(label_img))).encoded_image_string)
         from google.protobuf import text_format
 
-        self._write("projector_config.pbtxt", text_format.MessageToString(told).encode())
+        self._write("projector_config.pbtxt", text_format.MessageToString(config).encode())
 
     def _projector(self) -> Any:
         """The projector's configuration so far."""
         from google.protobuf import text_format
         from tensorboard.plugins.projector import projector_config_pb2
 
-        told, path = projector_config_pb2.ProjectorConfig(), os.path.join(self.log_dir, "projector_config.pbtxt")
+        config, path = projector_config_pb2.ProjectorConfig(), os.path.join(self.log_dir, "projector_config.pbtxt")
         if os.path.exists(path):
             with open(path, encoding="utf-8") as file:
-                text_format.Parse(file.read(), told)
-        return told
+                text_format.Parse(file.read(), config)
+        return config
 
     def _write(self, path: str, content: bytes) -> None:
         with open(os.path.join(self.log_dir, path), "wb") as file:
@@ -373,7 +314,7 @@ class SummaryWriter:
     def add_graph(
         self, model: Any, input_to_model: Any = None, verbose: bool = False, use_strict_trace: bool = True
     ) -> None:
-        """Nothing but a warning: models are not traced, TensorBoard's picture of them stays empty."""
+        """Only warns: models are not traced, and nothing is written."""
         import warnings
 
         warnings.warn(
@@ -391,14 +332,10 @@ class SummaryWriter:
         raise AttributeError(f"'SummaryWriter' object has no attribute '{name}'")
 
     def add_hparams(
-        self,
-        hparam_dict: Mapping[str, Any],
-        metric_dict: Mapping[str, Any],
-        hparam_domain_discrete: Any = None,
-        run_name: str | None = None,
-        global_step: Any = None,
-    ) -> None:
-        """Hyperparameters and metrics of a run, in a folder of its own."""
+        self, hparam_dict: Mapping[str, Any], metric_dict: Mapping[str, Any], hparam_domain_discrete: Any = None,
+        run_name: str | None = None, global_step: Any = None,
+    ) -> None:  # fmt: skip
+        """Hyperparameters and metrics of a run, in a separate folder."""
         from tensorboard.plugins.hparams import api_pb2, metadata, plugin_data_pb2
 
         folder = os.path.join(self.log_dir, run_name or str(time.time()))
@@ -413,9 +350,9 @@ class SummaryWriter:
             (metadata.SESSION_END_INFO_TAG, {"session_end_info": end}),
         ):
             data = plugin_data_pb2.HParamsPluginData(version=metadata.PLUGIN_DATA_VERSION, **content)
-            told = self._protocol("summary_pb2").SummaryMetadata
-            plugin = told.PluginData(plugin_name=metadata.PLUGIN_NAME, content=data.SerializeToString())
-            self._add([self._value(tag, metadata=told(plugin_data=plugin))], global_step, None, folder)
+            about = self._protocol("summary_pb2").SummaryMetadata
+            plugin = about.PluginData(plugin_name=metadata.PLUGIN_NAME, content=data.SerializeToString())
+            self._add([self._value(tag, metadata=about(plugin_data=plugin))], global_step, None, folder)
         for name, value in metric_dict.items():
             self._add([self._value(name, simple_value=number(value))], global_step, None, folder)
 
@@ -444,7 +381,7 @@ class SummaryWriter:
 
 
 def growing_limits() -> ndarray:
-    """TensorBoard's limits: from 1e-12 on, each 1.1 times the last, to both sides of 0."""
+    """TensorBoard's limits of bins: on both sides of 0, from 1e-12 on, each 1.1 times the one before."""
     positive = 1e-12 * 1.1 ** np.arange(775)  # limits of buckets up to 1e20
     return np.concatenate((-positive[::-1], [0.0], positive))
 
@@ -473,7 +410,7 @@ def precision_recall(labels: ndarray, predictions: ndarray, thresholds: int, wei
     """(6, thresholds): true and false positives, true and false negatives, precision, recall."""
     cell = np.floor(predictions.astype(np.float32) * (thresholds - 1)).astype(np.int64)
     yes, no = (np.bincount(cell, weights * which, thresholds) for which in (labels == 1, labels == 0))
-    # (thresholds,) at or above each of them
+    # (thresholds,): counts of predictions at or above each threshold
     true, false = yes[::-1].cumsum()[::-1], no[::-1].cumsum()[::-1]
     tiny, missed = 1e-7, true[0] - true
     return np.stack(
@@ -503,15 +440,15 @@ def waves(samples: ndarray, rate: int) -> bytes:
 
 
 def table(rows: Any, header: list[str] | None = None) -> bytes:
-    """Rows as lines of a TSV file, or labels; below a header if there is one."""
-    told = [*([header] if header else []), *rows]
-    told = [row if isinstance(row, (list, tuple)) else [row] for row in told]
-    cells = ([x.item() if isinstance(x, Tensor) and x.ndim == 0 else x for x in row] for row in told)
+    """The lines of a TSV file: an optional header, then rows, or labels."""
+    lines = [*([header] if header else []), *rows]
+    lines = [row if isinstance(row, (list, tuple)) else [row] for row in lines]
+    cells = ([x.item() if isinstance(x, Tensor) and x.ndim == 0 else x for x in row] for row in lines)
     return "".join("\t".join(map(str, row)) + "\n" for row in cells).encode()
 
 
 def sprite(pictures: ndarray) -> ndarray:
-    """Pictures (N, C, H, W) in a square, the rest of it blank. ValueError unless each is a square."""
+    """Pictures (N, C, H, W) in a square grid; unused cells are blank. ValueError unless each picture is a square."""
     h, w = pictures.shape[2:]
     if h != w:
         raise value_error("Image should be square", "crop or resize the images", shape=pictures.shape)

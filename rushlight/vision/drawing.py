@@ -22,7 +22,7 @@ def palette(n: int) -> list[tuple[int, int, int]]:
 
 
 def colours_of(colors: Any, n: int) -> list[tuple[int, ...]]:
-    """A colour for each of n things: one for all, a list of them, or a palette's."""
+    """n colours. `colors`: one colour for all, a list of colours, or None for the palette."""
     from PIL import ImageColor
 
     given = palette(n) if colors is None else list(colors) if isinstance(colors, list) else [colors] * n

@@ -36,7 +36,7 @@ class InterpolationMode(Enum):
         return by_number.get(value) if isinstance(value, int) else None
 
 
-# Pillow's numbers for them
+# Pillow's numbers
 RESAMPLING = {
     InterpolationMode.NEAREST: 0, InterpolationMode.NEAREST_EXACT: 0, InterpolationMode.LANCZOS: 1,
     InterpolationMode.BILINEAR: 2, InterpolationMode.BICUBIC: 3, InterpolationMode.BOX: 4, InterpolationMode.HAMMING: 5,
@@ -53,7 +53,7 @@ def pillow() -> ModuleType | None:
 
 
 def is_pillow(image: Any) -> bool:
-    """Whether it is a Pillow image; Pillow is not imported to find out."""
+    """Whether the image is a Pillow image. Does not import Pillow."""
     return type(image).__module__.partition(".")[0] == "PIL" and hasattr(image, "getbands")
 
 
@@ -79,12 +79,12 @@ def size_of(image: Any) -> tuple[int, int]:
 
 
 def planes(array: ndarray) -> ndarray:
-    """(H, W, C), or (H, W), as (C, H, W), in the same memory."""
+    """An array (H, W, C) or (H, W) as (C, H, W), a view."""
     return np.moveaxis(array, -1, 0) if array.ndim == 3 else array[None]
 
 
 def on_planes(function: Callable[[Tensor], Tensor], img: Any) -> Any:
-    """A function of tensors (..., C, H, W), on an array (H, W, C) or (H, W) or a tensor."""
+    """Apply a function of tensors (..., C, H, W) to a tensor, or to an array (H, W, C) or (H, W)."""
     if isinstance(img, Tensor):
         return function(img)
     if not isinstance(img, ndarray):
@@ -94,7 +94,7 @@ def on_planes(function: Callable[[Tensor], Tensor], img: Any) -> Any:
 
 
 def on_pixels(function: Callable[[ndarray], ndarray], image: Any) -> Any:
-    """An image with its pixels, (..., H, W), changed by a function that works on the last two dimensions."""
+    """Apply a function of arrays (..., H, W) to the pixels of an image."""
     check_image(image)
     if isinstance(image, Tensor):
         return from_array(function(image._array))

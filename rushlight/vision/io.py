@@ -91,7 +91,7 @@ def read_image(
 
 
 def decode_image(input: Any, mode: Any = ImageReadMode.UNCHANGED, apply_exif_orientation: bool = False) -> Tensor:
-    """The image in a file, named or given as its bytes, (N,) uint8: (C, H, W) uint8.
+    """The image in a file as (C, H, W) uint8. `input`: the file's path, or its bytes (N,) uint8.
 
     >>> data = rushlight.vision.io.encode_png(rushlight.zeros(3, 2, 4, dtype=rushlight.uint8))
     >>> rushlight.vision.io.decode_image(data).shape

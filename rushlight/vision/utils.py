@@ -21,7 +21,7 @@ def make_grid(
     tensor: Tensor | Sequence[Tensor], nrow: int = 8, padding: int = 2, normalize: bool = False,
     value_range: tuple[float, float] | None = None, scale_each: bool = False, pad_value: float = 0.0,
 ) -> Tensor:  # fmt: skip
-    """Images (B, C, H, W), or a list of (C, H, W), as one image (C, ...), `nrow` of them in a row.
+    """Images (B, C, H, W), or a list of (C, H, W), as one image (C, ...) with `nrow` images in a row.
 
     A single channel becomes three. `normalize`: scale from `value_range`, or from the minimum and maximum (of each
     image with `scale_each`), to 0..1. A single image (C, H, W) or (H, W) is returned without a frame. TypeError unless
@@ -56,7 +56,7 @@ def as_batch(tensor: Any) -> ndarray:
 
 
 def with_colors(images: ndarray) -> ndarray:
-    """(B, C, H, W) from one image or many; a single channel becomes three."""
+    """(B, C, H, W) from one image or a batch. A single channel becomes three."""
     if images.ndim == 2:
         images = images[None]
     if images.ndim == 3:
@@ -65,7 +65,7 @@ def with_colors(images: ndarray) -> ndarray:
 
 
 def stretch(images: ndarray, value_range: tuple[float, float] | None) -> None:
-    """From the range, or from their own, to 0..1, in place."""
+    """Scale from `value_range`, or from the minimum and maximum, to 0..1, in place."""
     low, high = value_range if value_range is not None else (float(images.min()), float(images.max()))
     np.clip(images, low, high, out=images)
     images -= low
@@ -77,7 +77,7 @@ def save_image(
 ) -> None:
     """Write an image with values in 0..1, or `make_grid(tensor, **kwargs)` of several, to a file.
 
-    The format is that of the file's name, or `format`. ImportError where Pillow is not installed.
+    `format`: by default from the file's name. ImportError without Pillow.
 
     >>> import os, tempfile
     >>> path = os.path.join(tempfile.mkdtemp(), "noise.png")

@@ -82,17 +82,9 @@ class Explanation:
     """
 
     def __init__(
-        self,
-        output: str,
-        wrt: str,
-        steps: list,
-        factors: list[Factor],
-        paths: list[Path],
-        count: int,
-        value: Tensor,
-        values: dict[str, Any],
-        constants: list[str],
-    ):
+        self, output: str, wrt: str, steps: list, factors: list[Factor], paths: list[Path], count: int, value: Tensor,
+        values: dict[str, Any], constants: list[str],
+    ):  # fmt: skip
         self.output, self.wrt, self.steps, self.factors = output, wrt, steps, factors
         self.constants = constants
         self.paths, self.count, self.value, self.values = paths, count, value, values
@@ -258,15 +250,9 @@ class Chain:
     """The nodes between output and `wrt`."""
 
     def __init__(
-        self,
-        output: Tensor,
-        wrt: Tensor,
-        order: list[Node],
-        between: set[Node],
-        names: dict[Node, str],
-        called: dict[int, str],
-        reserved: set[str],
-    ):
+        self, output: Tensor, wrt: Tensor, order: list[Node], between: set[Node], names: dict[Node, str],
+        called: dict[int, str], reserved: set[str],
+    ):  # fmt: skip
         self.output, self.wrt, self.order = output, wrt, order
         self.between = [node for node in order if node in between]
         self.values = forward_values(output)

@@ -27,13 +27,9 @@ class Symbols:
     """
 
     def __init__(
-        self,
-        order: list[Node],
-        values: dict[Node, np.ndarray],
-        names: dict[Node, str],
-        called: dict[int, str],
+        self, order: list[Node], values: dict[Node, np.ndarray], names: dict[Node, str], called: dict[int, str],
         reserved: Iterable[str] = (),
-    ):
+    ):  # fmt: skip
         self.values, self.names, self.called = values, names, called
         self.taken = {*names.values(), "e", "g", "i"}
         others = {*reserved, *self.taken, *called.values()}

@@ -50,15 +50,9 @@ class Plot:
 
 
 def plot(
-    f: Callable[[Tensor], Tensor] | str,
-    start: float = -3.0,
-    stop: float = 3.0,
-    *,
-    derivatives: int = 2,
-    points: int = 601,
-    path: str | os.PathLike[str] | None = None,
-    ax: Any = None,
-) -> Plot:
+    f: Callable[[Tensor], Tensor] | str, start: float = -3.0, stop: float = 3.0, *, derivatives: int = 2,
+    points: int = 601, path: str | os.PathLike[str] | None = None, ax: Any = None,
+) -> Plot:  # fmt: skip
     """y = f(x), f′(x), f″(x), ... from `start` to `stop` on one axis; the derivatives are autograd's.
 
     `f` takes a float64 tensor of `points` numbers and returns one of the same shape, each number from its own x; or it

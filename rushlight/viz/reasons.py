@@ -94,17 +94,10 @@ class NamedFormulas(Symbols):
     """Formulas of nodes in the names of their inputs: no formula is expanded into leaves."""
 
     def __init__(
-        self,
-        order: list[Node],
-        values: dict[Node, np.ndarray],
-        names: dict[Node, str],
-        constants: dict[int, str],
-        *,
-        places: Places,
-        spoken: Callable[[Node, int], str],
-        frozen_bias: Callable[[Node], str | None],
+        self, order: list[Node], values: dict[Node, np.ndarray], names: dict[Node, str], constants: dict[int, str], *,
+        places: Places, spoken: Callable[[Node, int], str], frozen_bias: Callable[[Node], str | None],
         reserved: Iterable[str] = (),
-    ):
+    ):  # fmt: skip
         self.frozen_bias = frozen_bias  # the bias of a linear layer; "" if it has none, None if unknown
         self.texts: dict[Node, str] = {}
         self.places = places

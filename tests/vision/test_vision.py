@@ -415,7 +415,7 @@ def test_a_broken_download_goes_on(server, tmp_path):
 
 def test_a_changed_file_is_refused(server, tmp_path):
     Server.files = {"/a": b"something else"}
-    with pytest.raises(RuntimeError, match="what came has the md5"):
+    with pytest.raises(RuntimeError, match="the received file has the md5"):
         net.download([server + "a"], tmp_path / "a", "0" * 32)
     assert list(tmp_path.iterdir()) == []
 

@@ -13,14 +13,13 @@ from rushlight.version import __version__
 def show() -> str:
     """A few lines about the versions in use."""
     return (
-        f"rushlight built with:\n  - Python {platform.python_version()}\n  - NumPy "
-        f"{np.__version__}\n"
+        f"rushlight built with:\n  - Python {platform.python_version()}\n  - NumPy {np.__version__}\n"
         f"  - rushlight {__version__}, for CPU\n"
     )
 
 
 def parallel_info() -> str:
-    """How many threads are used."""
+    """The number of threads."""
     return f"ATen/Parallel:\n\tat::get_num_threads() : {get_num_threads()}\n"
 
 

@@ -1,5 +1,4 @@
-"""torch._tensor_str, as far as libraries look into it: the elements of a tensor as text, and the options they hold
-to."""
+"""torch._tensor_str: the names that libraries import: the elements of a tensor as text, and the print options."""
 
 from __future__ import annotations
 
@@ -10,7 +9,7 @@ from rushlight.core.tensor import Tensor
 
 
 class Options:
-    """The options that hold at the moment, as attributes."""
+    """The current print options, as attributes."""
 
     def __getattr__(self, name: str) -> Any:
         options = get_printoptions()

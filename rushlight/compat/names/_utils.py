@@ -1,4 +1,4 @@
-"""torch._utils: many tensors as one, and back; tensors that `pickle` wrote where torch was."""
+"""torch._utils: several tensors as one, and back; functions by which torch's pickles rebuild tensors."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _get_available_device_type() -> None:
 
 
 def _get_device_index(device: Any, optional: bool = False, allow_cpu: bool = False) -> int:
-    """-1 for the CPU, if `allow_cpu`, and where nothing is given, if `optional`; else ValueError."""
+    """-1 for the CPU with `allow_cpu`, and for None with `optional`; otherwise ValueError."""
     if device is None and optional or device is not None and allow_cpu:
         return -1
     raise ValueError(f"Expected a torch.device with a specified index or an integer, got {device}")

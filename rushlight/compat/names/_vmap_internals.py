@@ -14,7 +14,7 @@ def _vmap(func: Callable, in_dims: Any = 0, out_dims: Any = 0, allow_none_pass_t
         return vmap(func, in_dims, out_dims)
 
     def mapped(*args: Any) -> Any:
-        several: list[bool | None] = []  # for each result whether it is a tensor
+        several: list[bool | None] = []  # whether the result is a tuple; then, for each result, whether it is not None
 
         def tensors(*args: Any) -> Any:
             out = func(*args)

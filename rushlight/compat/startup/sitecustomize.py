@@ -1,9 +1,8 @@
-"""Python imports this file when a process starts that a program under `rushlight run` has started: there, too, `import
-torch` means rushlight. `rushlight.compat.install` puts this folder first on PYTHONPATH and sets RUSHLIGHT_TORCH=1
-(children.py).
+"""Python imports this file at the start of a process that a program under `rushlight run` has started, so that `import
+torch` means rushlight there, too. `rushlight.compat.install` puts this folder first on PYTHONPATH and sets
+RUSHLIGHT_TORCH=1 (children.py).
 
-Programs that do not import torch pay for two small classes alone: rushlight is loaded when torch is looked for. A
-sitecustomize of the user's own runs afterwards."""
+rushlight is loaded only when the process imports torch. The user's own sitecustomize runs afterwards."""
 
 import os
 import sys
@@ -17,14 +16,14 @@ class Waiting:
     """A meta path finder that installs rushlight's import hook when torch is first looked for."""
 
     def hook(self):
-        """The import hook, installed; None where rushlight cannot be imported, as in a Python of another environment:
-        torch is then what that environment has."""
+        """Install and return the import hook. None if rushlight cannot be imported, as in another Python environment:
+        the process then uses that environment's torch."""
         if self in sys.meta_path:
             sys.meta_path.remove(self)
         root = os.path.dirname(os.path.dirname(os.path.dirname(HERE)))
         try:
             found = PathFinder.find_spec("rushlight") is not None
-            if not found:  # a checkout that the parent found in its working folder
+            if not found:  # a checkout, which the parent has found in its working folder
                 sys.path.append(root)
             from rushlight.compat import hook
         except ImportError:

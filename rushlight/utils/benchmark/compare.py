@@ -10,13 +10,13 @@ from rushlight.base.errors import value_error
 from rushlight.utils.benchmark.measurement import Measurement, ordered_unique, select_unit, trim_sigfig, unit_to_english
 
 GREEN, BLUE, PALE_RED, RED, BOLD, OFF = (f"\033[{code}m" for code in ("92", "34", "2m\033[91", "31", "1", "0"))
-NOISE_SECONDS = 100e-9  # times this near to the best count as the best
+NOISE_SECONDS = 100e-9  # times this close to the best count as the best
 Row = list[Measurement | None]
 BETWEEN = "  |  "
 
 
 class Colorize(Enum):
-    """A group: its fastest time is green, and times above five times the fastest are red."""
+    """The group in which times are compared: the fastest is green, times above five times the fastest are red."""
 
     NONE = "none"
     COLUMNWISE = "columnwise"

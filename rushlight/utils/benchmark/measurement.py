@@ -14,9 +14,9 @@ import numpy as np
 from rushlight.base.threads import get_num_threads, set_num_threads
 
 UNITS = {"ns": ("nanosecond", 1e-9), "us": ("microsecond", 1e-6), "ms": ("millisecond", 1e-3), "s": ("second", 1)}
-# from this ratio of middle half to median on, a warning is shown
+# ratios of the interquartile range to the median from which on warnings are shown
 UNRELIABLE_SPREAD, VERY_UNRELIABLE_SPREAD = 0.1, 0.25
-# seconds: no interval counts as smaller; digits: no number has more
+# least width of a confidence interval; most significant digits
 MIN_INTERVAL_SECONDS, MAX_DIGITS = 25e-9, 5
 NORMAL_QUANTILE = 1.645  # 90 % of a normal distribution lies within this many standard deviations
 
@@ -58,10 +58,10 @@ TASK = frozenset(field.name for field in fields(TaskSpec))
 
 @dataclass(repr=False)
 class Measurement:
-    """Times of one statement: `raw_times` of `number_per_run` runs each, in seconds; the task's fields are its own,
+    """Times of one statement: `raw_times` of `number_per_run` runs each, in seconds. The task's fields are attributes,
     too.
 
-    `times`: seconds a run; `median`, `mean` and `iqr`, the width of the middle half, are theirs.
+    `times`: seconds for one run; `median`, `mean` and `iqr` (interquartile range) of `times`.
 
     >>> task = rushlight.utils.benchmark.TaskSpec("x + y", "pass")
     >>> rushlight.utils.benchmark.Measurement(2, [2.0, 3.0, 4.0], task).median
@@ -106,7 +106,7 @@ class Measurement:
         return min(max(math.floor(math.log10(self.median / interval)), 1), MAX_DIGITS)
 
     def meets_confidence(self, threshold: float = UNRELIABLE_SPREAD) -> bool:
-        """Whether the middle half is narrower than this part of the median."""
+        """Whether the interquartile range is less than this fraction of the median."""
         return self.iqr / self.median < threshold
 
     @property

@@ -36,19 +36,11 @@ class Timer:
     """
 
     def __init__(
-        self,
-        stmt: str = "pass",
-        setup: str = "pass",
-        global_setup: str = "",
-        timer: Callable[[], float] = timeit.default_timer,
-        globals: dict[str, Any] | None = None,
-        label: str | None = None,
-        sub_label: str | None = None,
-        description: str | None = None,
-        env: str | None = None,
-        num_threads: int = 1,
-        language: Language | str = Language.PYTHON,
-    ):
+        self, stmt: str = "pass", setup: str = "pass", global_setup: str = "",
+        timer: Callable[[], float] = timeit.default_timer, globals: dict[str, Any] | None = None,
+        label: str | None = None, sub_label: str | None = None, description: str | None = None, env: str | None = None,
+        num_threads: int = 1, language: Language | str = Language.PYTHON,
+    ):  # fmt: skip
         check(stmt, global_setup, language)
         stmt, setup = (dedent(text).removeprefix("\n").rstrip() for text in (stmt, setup))
         self._globals = {"torch": sys.modules["rushlight"], **(globals or {})}
@@ -75,14 +67,10 @@ class Timer:
             return self._repeated(number, min_run_time, lambda times: True, None, callback)
 
     def adaptive_autorange(
-        self,
-        threshold: float = 0.1,
-        *,
-        min_run_time: float = 0.01,
-        max_run_time: float = 10.0,
+        self, threshold: float = 0.1, *, min_run_time: float = 0.01, max_run_time: float = 10.0,
         callback: Callback | None = None,
-    ) -> Measurement:
-        """The same, until the middle half of the times is narrower than `threshold` of the median."""
+    ) -> Measurement:  # fmt: skip
+        """`blocked_autorange` until the interquartile range of the times is less than `threshold` of the median."""
 
         def settled(times: list[float]) -> bool:
             return len(times) > 3 and self._measured(1, times).meets_confidence(threshold)
@@ -102,13 +90,9 @@ class Timer:
             number *= 10
 
     def _repeated(
-        self,
-        number: int,
-        least: float,
-        enough: Callable[[list[float]], bool],
-        most: float | None,
+        self, number: int, least: float, enough: Callable[[list[float]], bool], most: float | None,
         callback: Callback | None,
-    ) -> Measurement:
+    ) -> Measurement:  # fmt: skip
         times: list[float] = []
         while sum(times) < least or not enough(times):
             times.append(self._seconds(number))
@@ -127,13 +111,9 @@ class Timer:
         raise not_implemented_error("See `Timer.blocked_autorange.`")
 
     def collect_callgrind(
-        self,
-        number: int = 100,
-        *,
-        repeats: int | None = None,
-        collect_baseline: bool = True,
+        self, number: int = 100, *, repeats: int | None = None, collect_baseline: bool = True,
         retain_out_file: bool = False,
-    ) -> Any:
+    ) -> Any:  # fmt: skip
         """NotImplementedError: Valgrind counts machine instructions, and rushlight has no machine code to count."""
         raise not_implemented_error("collect_callgrind() is not supported", "blocked_autorange() measures time")
 

@@ -97,26 +97,13 @@ class DataLoader(Suggesting, Generic[B]):
     def __init__(self: DataLoader[Any], dataset: Any, *args: Any, **settings: Any) -> None: ...
 
     def __init__(
-        self,
-        dataset: Any,
-        batch_size: int | None = 1,
-        shuffle: bool | None = None,
-        sampler: Iterable | None = None,
-        batch_sampler: Iterable | None = None,
-        num_workers: int = 0,
-        collate_fn: Callable | None = None,
-        pin_memory: bool = False,
-        drop_last: bool = False,
-        timeout: float = 0,
-        worker_init_fn: Callable[[int], Any] | None = None,
-        multiprocessing_context: Any = None,
-        generator: Generator | None = None,
-        *,
-        prefetch_factor: int | None = None,
-        persistent_workers: bool = False,
-        pin_memory_device: str = "",
-        in_order: bool = True,
-    ) -> None:
+        self, dataset: Any, batch_size: int | None = 1, shuffle: bool | None = None, sampler: Iterable | None = None,
+        batch_sampler: Iterable | None = None, num_workers: int = 0, collate_fn: Callable | None = None,
+        pin_memory: bool = False, drop_last: bool = False, timeout: float = 0,
+        worker_init_fn: Callable[[int], Any] | None = None, multiprocessing_context: Any = None,
+        generator: Generator | None = None, *, prefetch_factor: int | None = None, persistent_workers: bool = False,
+        pin_memory_device: str = "", in_order: bool = True,
+    ) -> None:  # fmt: skip
         check_workers(num_workers, timeout, prefetch_factor, persistent_workers)
         if num_workers and not HAS_PROCESSES:
             warn_of_no_processes(num_workers)

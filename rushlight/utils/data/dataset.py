@@ -130,8 +130,7 @@ class StackDataset(Dataset[T]):
 
 
 class ConcatDataset(Dataset[T]):
-    """data[i] = the i-th of all samples, one data set after the other. AssertionError for no data sets, or one without
-    a length.
+    """data[i] = sample i of the concatenated data sets. AssertionError for no data sets, or one without a length.
 
     >>> data = rushlight.utils.data.ConcatDataset([range(3), range(10, 12)])
     >>> len(data), data[3], data[-1]
@@ -171,7 +170,7 @@ class ConcatDataset(Dataset[T]):
 
 
 class ChainDataset(IterableDataset[T]):
-    """samples of the first, then of the second, ...: the samples of several iterable data sets in order.
+    """The samples of several iterable data sets in order: all of the first, then all of the second, ...
 
     >>> class Count(rushlight.utils.data.IterableDataset):
     ...     def __iter__(self):
@@ -291,10 +290,9 @@ def counts(fractions: Sequence[float], total: int) -> list[int]:
 
 
 class functional_datapipe:
-    """A class decorator that gives a data pipe the name of a method; it returns the class as it is.
+    """A class decorator that gives a data pipe the name of a method. It returns the class unchanged.
 
-    Data pipes raise NotImplementedError when they are constructed. Libraries decorate classes of theirs when they are
-    imported.
+    Libraries decorate their classes at import. Data pipes raise NotImplementedError when they are constructed.
 
     >>> @rushlight.utils.data.functional_datapipe("doubled")
     ... class Doubled: ...

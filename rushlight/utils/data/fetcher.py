@@ -39,7 +39,7 @@ class Recipe:
         return self.batched and self.collate_fn is default_collate and is_tensors(self.dataset)
 
     def fetcher(self) -> Callable[[Any], Any]:
-        """Numbers -> batch; NOTHING at the end of an iterable data set, which is then restarted."""
+        """A function from indices to a batch. It returns END_OF_DATA at the end of an iterable data set."""
         dataset, collate = self.dataset, self.collate_fn
         if self.kind == _DatasetKind.Iterable:
             return self.stream(iter(dataset))

@@ -76,12 +76,9 @@ class RandomSampler(Sampler[int]):
     """
 
     def __init__(
-        self,
-        data_source: Sized,
-        replacement: bool = False,
-        num_samples: int | None = None,
+        self, data_source: Sized, replacement: bool = False, num_samples: int | None = None,
         generator: Generator | None = None,
-    ):
+    ):  # fmt: skip
         if not isinstance(replacement, bool):
             raise type_error(f"replacement should be a boolean value, but got replacement={replacement}")
         self.data_source, self.replacement = data_source, replacement
@@ -200,14 +197,9 @@ class DistributedSampler(Sampler[int]):
     """
 
     def __init__(
-        self,
-        dataset: Sized,
-        num_replicas: int | None = None,
-        rank: int | None = None,
-        shuffle: bool = True,
-        seed: int = 0,
-        drop_last: bool = False,
-    ):
+        self, dataset: Sized, num_replicas: int | None = None, rank: int | None = None, shuffle: bool = True,
+        seed: int = 0, drop_last: bool = False,
+    ):  # fmt: skip
         num_replicas = get_world_size() if num_replicas is None else num_replicas
         rank = get_rank() if rank is None else rank
         if not 0 <= rank < num_replicas:

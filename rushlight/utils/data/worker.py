@@ -77,9 +77,9 @@ class Caught:
     def now(cls, worker: int) -> Caught:
         """The error being handled."""
         kind, error, trace = sys.exc_info()
-        told = "".join(traceback.format_exception(kind, error, trace))
+        text = "".join(traceback.format_exception(kind, error, trace))
         name = kind.__name__ if kind else "nothing"
-        return cls(kind or RuntimeError, f"Caught {name} in DataLoader worker process {worker}.\nOriginal {told}")
+        return cls(kind or RuntimeError, f"Caught {name} in DataLoader worker process {worker}.\nOriginal {text}")
 
     def error(self) -> BaseException:
         """An error of the same class with the worker's traceback; a RuntimeError if the class needs other arguments."""

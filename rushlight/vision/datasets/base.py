@@ -49,28 +49,34 @@ class VisionDataset(Dataset[tuple]):
         lines += [f"Root location: {self.root}"] if self.root is not None else []
         lines += self.extra_repr().splitlines()
         if self.transform is not None or self.target_transform is not None:
-            told = [
-                (name, t)
-                for name, t in (("Transform", self.transform), ("Target transform", self.target_transform))
+            both = {"Transform": self.transform, "Target transform": self.target_transform}
+            shown = [
+                f"{name}: " + str(t).replace("\n", "\n" + " " * (len(name) + 2))
+                for name, t in both.items()
                 if t is not None
             ]
-            lines += [
-                "\n".join(
-                    [
-                        "StandardTransform",
-                        *(f"{name}: " + str(t).replace("\n", "\n" + " " * (len(name) + 2)) for name, t in told),
-                    ]
-                )
-            ]
+            lines.append("\n".join(["StandardTransform", *shown]))
         return "\n    ".join([f"Dataset {type(self).__name__}", *lines])
 
 
 class TrainOrTest(VisionDataset):
-    """The training or the test part of a data set, in memory: `data` and `targets`."""
+    """The training or the test part of a data set, in memory: `data` and `targets`. A subclass reads them in
+    `_read`."""
 
-    train: bool
     data: Any
     targets: Any
+
+    def __init__(
+        self, root: str | os.PathLike | None, train: bool = True, transform: Callable | None = None,
+        target_transform: Callable | None = None, download: bool = False,
+    ):  # fmt: skip
+        super().__init__(root, transform=transform, target_transform=target_transform)
+        self.train = train
+        self._read(download)
+
+    def _read(self, download: bool) -> None:
+        """Set `data` and `targets`."""
+        raise NotImplementedError
 
     def pair(self, index: int) -> tuple[Any, int]:
         return as_image(self.data._array[index]), int(self.targets._array[index])

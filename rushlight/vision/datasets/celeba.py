@@ -64,7 +64,8 @@ class CelebA(VisionDataset):
         return folder_of(self.root).joinpath(self.base_folder, *names)
 
     def table(self, name: str) -> tuple[list[str], np.ndarray, list[str]]:
-        """Names, numbers and the names of columns in a list; lists with a header begin with how many there are."""
+        """(names of images, numbers, names of columns) of a list. A list with a header begins with the number of
+        images."""
         if not self.path(name).is_file():
             raise runtime_error(
                 "Dataset not found or corrupted.", "unpack CelebA's files to this folder", missing=self.path(name)

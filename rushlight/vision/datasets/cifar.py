@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import pickle
 import tarfile
-from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Any
 
@@ -43,7 +41,7 @@ class CIFAR10(TrainOrTest):
 
     `root` holds the folder cifar-10-batches-py, or the archive cifar-10-python.tar.gz; `download=True` downloads it.
     `data`: all images, an array (N, 32, 32, 3) of uint8; `targets`: all labels, a list. A sample's image is a Pillow
-    image if Pillow is installed, else an array. RuntimeError if files are missing or changed.
+    image if Pillow is installed, otherwise an array. RuntimeError if files are missing or changed.
 
     Source: A. Krizhevsky, Learning Multiple Layers of Features from Tiny Images, 2009."""
 
@@ -61,12 +59,7 @@ class CIFAR10(TrainOrTest):
     test_list: List = [("test_batch", "40351d587109b95175f43aff81a1287e")]
     meta = {"filename": "batches.meta", "key": "label_names", "md5": "5ff9c542aee3614f3951f8cda6e48888"}
 
-    def __init__(
-        self, root: str | os.PathLike, train: bool = True, transform: Callable | None = None,
-        target_transform: Callable | None = None, download: bool = False,
-    ):  # fmt: skip
-        super().__init__(root, transform=transform, target_transform=target_transform)
-        self.train = train
+    def _read(self, download: bool) -> None:
         if download:
             self.download()
         elif not self._check_integrity() and (folder_of(self.root) / self.filename).is_file():
@@ -77,7 +70,7 @@ class CIFAR10(TrainOrTest):
                 f"or put {self.filename} into {self.root}",
                 missing="; ".join(self.faults()),
             )
-        parts = [read(self.folder / name) for name, _ in (self.train_list if train else self.test_list)]
+        parts = [read(self.folder / name) for name, _ in (self.train_list if self.train else self.test_list)]
         pixels = np.concatenate([part["data"] for part in parts]).reshape(-1, 3, 32, 32)
         self.data = np.ascontiguousarray(pixels.transpose(0, 2, 3, 1))
         key = "labels" if "labels" in parts[0] else "fine_labels"
@@ -101,7 +94,7 @@ class CIFAR10(TrainOrTest):
         return not self.faults()
 
     def download(self) -> None:
-        """Download and unpack the archive, unless all files exist. RuntimeError if that fails."""
+        """Download and unpack the archive, unless all files exist. RuntimeError if the download fails."""
         if not self._check_integrity():
             download([self.url], folder_of(self.root) / self.filename, self.tgz_md5)
             self.unpack()

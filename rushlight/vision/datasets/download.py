@@ -1,4 +1,4 @@
-"""Files from the net: resumed after an interruption, checked by their MD5, moved into place when complete."""
+"""Downloads: resumed after an interruption, checked by their MD5, moved into place when complete."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from pathlib import Path
 from rushlight.base.errors import runtime_error
 
 BLOCK_BYTES = 1 << 20
-TIMEOUT_SECONDS = 30.0  # without an answer
+TIMEOUT_SECONDS = 30.0  # for the server's answer
 
 
 def md5(path: Path) -> str:
-    """The sum of a file's bytes."""
+    """The MD5 checksum of a file."""
     found = hashlib.md5(usedforsecurity=False)
     with open(path, "rb") as file:
         while block := file.read(BLOCK_BYTES):
@@ -39,13 +39,13 @@ def download(urls: Sequence[str], path: Path, expected: str | None = None) -> No
     for url in urls:
         try:
             fetch(url, part := path.with_name(path.name + ".part"))
-        except OSError as error:  # also urllib's errors, and a connection that broke
+        except OSError as error:  # also urllib's errors, and a broken connection
             troubles.append(f"{url}: {getattr(error, 'reason', error) or type(error).__name__}")
             continue
         if is_whole(part, expected):
             os.replace(part, path)
             return
-        troubles.append(f"{url}: what came has the md5 {md5(part)}, not {expected}")
+        troubles.append(f"{url}: the received file has the md5 {md5(part)}, not {expected}")
         part.unlink()
     raise runtime_error(
         f"could not download {path.name}:\n  "
@@ -69,7 +69,7 @@ def fetch(url: str, part: Path) -> None:
             shutil.copyfileobj(answer, file, BLOCK_BYTES)
             length = answer.headers.get("Content-Length")
     except HTTPError as error:
-        if error.code == 416 and have:  # nothing is missing
+        if error.code == 416 and have:  # the part is already complete
             return
         raise
     came = part.stat().st_size - (have if answer.status == 206 else 0)

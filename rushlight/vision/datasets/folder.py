@@ -1,4 +1,4 @@
-"""Images in folders, a folder a class; and images of noise, for tests."""
+"""Images in folders, one folder for each class; and images of noise, for tests."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def is_image_file(filename: str) -> bool:
 
 
 def default_loader(path: str) -> Any:
-    """The image in a file, in RGB. ImportError where Pillow is not installed."""
+    """The image in a file, in RGB. ImportError without Pillow."""
     module = pillow()
     if module is None:
         raise ImportError(explain("images are read with Pillow, which is not installed", "pip install pillow"))

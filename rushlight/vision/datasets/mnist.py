@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import warnings
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +17,7 @@ class MNIST(TrainOrTest):
 
     `root` holds MNIST/raw/train-images-idx3-ubyte and so on, as in torchvision, or the files themselves; plain or .gz.
     `download=True` downloads missing files. `data`: all images (N, 28, 28) uint8; `targets`: all labels (N,) int64. A
-    sample's image is a Pillow image if Pillow is installed, else an array. RuntimeError if files are missing.
+    sample's image is a Pillow image if Pillow is installed, otherwise an array. RuntimeError if files are missing.
 
     Source: Y. LeCun, C. Cortes, C. Burges, The MNIST database of handwritten digits."""
 
@@ -35,12 +33,7 @@ class MNIST(TrainOrTest):
         "9 - nine",
     ]  # fmt: skip
 
-    def __init__(
-        self, root: str | os.PathLike, train: bool = True, transform: Callable | None = None,
-        target_transform: Callable | None = None, download: bool = False,
-    ):  # fmt: skip
-        super().__init__(root, transform=transform, target_transform=target_transform)
-        self.train = train
+    def _read(self, download: bool) -> None:
         if download:
             self.download()
         images, labels = (self.found(kind) for kind in ("images-idx3-ubyte", "labels-idx1-ubyte"))
@@ -82,7 +75,7 @@ class MNIST(TrainOrTest):
         )
 
     def download(self) -> None:
-        """Download the missing files of the four. RuntimeError if a download fails."""
+        """Download those of the four files that are missing. RuntimeError if a download fails."""
         for name, md5 in self.resources:
             if not (Path(self.raw_folder) / name.removesuffix(".gz")).is_file():
                 download([mirror + name for mirror in self.mirrors], Path(self.raw_folder) / name, md5)

@@ -1,4 +1,4 @@
-"""Data sets of photographs in file formats of their own: house numbers (SVHN), STL-10."""
+"""Data sets of photographs with other file formats: house numbers (SVHN), STL-10."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from rushlight.vision.datasets.download import download, is_whole
 
 
 class Photographs(VisionDataset):
-    """Parts of a set, by their names: `data` (N, 3, H, W) uint8 and `labels` (N,), arrays, are all of them."""
+    """The base of data sets with named splits. `data`: (N, 3, H, W) uint8, `labels`: (N,), arrays in memory."""
 
     data: np.ndarray
     labels: np.ndarray

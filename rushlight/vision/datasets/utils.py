@@ -26,7 +26,7 @@ def check_md5(fpath: str | os.PathLike, md5: str) -> bool:
 
 
 def check_integrity(fpath: str | os.PathLike, md5: str | None = None) -> bool:
-    """Whether the file exists, and has this md5 sum if one is given."""
+    """Whether the file exists, and has the md5 sum, if it is given."""
     return is_whole(Path(fpath), md5)
 
 
@@ -42,7 +42,8 @@ def download_url(
 def extract_archive(
     from_path: str | os.PathLike, to_path: str | os.PathLike | None = None, remove_finished: bool = False
 ) -> str:
-    """Unpack a .zip, .tar, .tar.gz or .gz into `to_path`, or into its own folder: the folder, or the file of a .gz."""
+    """Unpack a .zip, .tar, .tar.gz or .gz into `to_path`, by default the archive's folder. Returns the folder, or the
+    unpacked file of a .gz."""
     source = Path(from_path)
     target = source.parent if to_path is None else Path(to_path)
     if source.suffix == ".gz" and not source.name.endswith(".tar.gz"):

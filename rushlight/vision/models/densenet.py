@@ -1,4 +1,4 @@
-"""Densely connected networks (Huang et al. 2016): each layer sees all before it."""
+"""Densely connected networks (Huang et al. 2016): each layer reads the outputs of all earlier layers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = [
 
 
 class _DenseLayer(nn.Module):
-    """(norm, relu, 1x1), (norm, relu, 3x3) of all features so far: `growth_rate` new ones."""
+    """(norm, relu, 1x1), (norm, relu, 3x3): `growth_rate` new features from all features so far."""
 
     def __init__(
         self, num_input_features: int, growth_rate: int, bn_size: int, drop_rate: float, memory_efficient: bool = False
@@ -67,7 +67,7 @@ class _DenseBlock(nn.ModuleDict):
 
 
 class _Transition(nn.Sequential):
-    """Fewer features, of half the size."""
+    """Reduces the number of channels, and halves height and width."""
 
     def __init__(self, num_input_features: int, num_output_features: int):
         super().__init__()

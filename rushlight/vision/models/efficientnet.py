@@ -1,4 +1,4 @@
-"""EfficientNets: depth, width and pictures scaled_b0 together (Tan and Le 2019, 2021)."""
+"""EfficientNets: depth, width and image size are scaled together (Tan and Le 2019, 2021)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ Norm = Callable[..., nn.Module]
 
 
 class Stage(NamedTuple):
-    """A stage: number of blocks, expansion inside a block, kernel, stride of the first block, channels in and out."""
+    """A stage: class of the blocks, expansion factor, kernel, stride of the first block, channels in and out, number of
+    blocks."""
 
     block: type[Block]
     expand: int
@@ -39,7 +40,7 @@ class Stage(NamedTuple):
 
 
 class Block(nn.Module):
-    """The modules of `layers`, skipped at random in training (stochastic depth), plus x if the shapes allow."""
+    """x + layers(x), or layers(x) if the shapes differ. In training, stochastic depth skips `layers` at random."""
 
     def __init__(self, cnf: Stage, stochastic_depth_prob: float, norm_layer: Norm):
         super().__init__()
@@ -52,7 +53,7 @@ class Block(nn.Module):
         self.out_channels = cnf.out
 
     def layers(self, cnf: Stage, wide: int, conv: Callable[..., nn.Module]) -> list[nn.Module]:
-        """The layers, `wide` channels inside, made by `conv`."""
+        """The layers, with `wide` channels inside; `conv` makes the convolutions."""
         raise NotImplementedError
 
     def forward(self, input: Tensor) -> Tensor:
@@ -61,7 +62,7 @@ class Block(nn.Module):
 
 
 class MBConv(Block):
-    """Wider by 1x1, depthwise, squeeze and excitation, narrower by 1x1; plus x where the shapes allow."""
+    """1x1 expansion, depthwise convolution, squeeze and excitation, 1x1 projection."""
 
     def layers(self, cnf: Stage, wide: int, conv: Callable[..., nn.Module]) -> list[nn.Module]:
         return [
@@ -73,7 +74,7 @@ class MBConv(Block):
 
 
 class FusedMBConv(Block):
-    """As MBConv, with one full convolution for the first two: faster where channels are few."""
+    """As MBConv, with one full convolution in place of expansion and depthwise convolution: faster for few channels."""
 
     def layers(self, cnf: Stage, wide: int, conv: Callable[..., nn.Module]) -> list[nn.Module]:
         if wide == cnf.channels:
@@ -82,7 +83,7 @@ class FusedMBConv(Block):
 
 
 class EfficientNet(Classifier):
-    """(N, 3, H, W) to (N, classes); later blocks are left out more often, up to `stochastic_depth_prob`."""
+    """(N, 3, H, W) to (N, classes). The probability to skip a block rises to `stochastic_depth_prob` at the end."""
 
     def __init__(
         self, inverted_residual_setting: Sequence[Stage], dropout: float, stochastic_depth_prob: float = 0.2,
@@ -113,7 +114,7 @@ class EfficientNet(Classifier):
 
 
 def even(m: nn.Linear) -> None:
-    """Weights between -1 / sqrt(outputs) and as much above 0."""
+    """Uniform weights between -1 / sqrt(outputs) and 1 / sqrt(outputs)."""
     bound = 1.0 / math.sqrt(m.out_features)
     nn.init.uniform_(m.weight, -bound, bound)
 

@@ -72,11 +72,9 @@ class NodePathTracer(Tracer):
 
 
 def get_graph_node_names(
-    model: Module,
-    tracer_kwargs: dict[str, Any] | None = None,
-    suppress_diff_warning: bool = False,
+    model: Module, tracer_kwargs: dict[str, Any] | None = None, suppress_diff_warning: bool = False,
     concrete_args: dict[str, Any] | None = None,
-) -> tuple[list[str], list[str]]:
+) -> tuple[list[str], list[str]]:  # fmt: skip
     """The names of the nodes in training and in evaluation, in the order of execution.
 
     UserWarning if they differ, unless `suppress_diff_warning`.
@@ -153,7 +151,7 @@ class DualGraphModule(GraphModule):
         return made.train(self.training)
 
     def train(self, mode: bool = True) -> DualGraphModule:
-        """Run the graph for training, or that for evaluation."""
+        """Switch to the graph for training, or to the graph for evaluation."""
         if mode != self.training:
             self.graph = self.train_graph if mode else self.eval_graph
         super().train(mode)
@@ -166,7 +164,7 @@ def part_of(root: Any, path: str) -> Any:
 
 
 def copied(graph: Graph) -> Graph:
-    """The same nodes in a new graph."""
+    """A copy of the graph."""
     new = Graph()
     result = new.graph_copy(graph, {}, return_output_node=True)
     if result is not None:
@@ -175,7 +173,7 @@ def copied(graph: Graph) -> Graph:
 
 
 def traced(model: Module, training: bool, settings: dict[str, Any] | None, concrete_args: Any) -> NodePathTracer:
-    """The tracer after its work. Functions of math and of torchvision.ops are nodes."""
+    """A tracer that has traced the model. Functions of math and of torchvision.ops are nodes."""
     chosen = dict(settings or {})
     chosen["autowrap_modules"] = (*chosen.get("autowrap_modules", ()), math, ops)
     layers = (cls for cls in vars(ops).values() if isinstance(cls, type) and issubclass(cls, Module))
@@ -186,7 +184,7 @@ def traced(model: Module, training: bool, settings: dict[str, Any] | None, concr
 
 
 def wanted_of(both: Names, training: Names, evaluation: Names) -> dict[bool, dict[str, str]]:
-    """{training or not: {name: key}}. ValueError unless the names are for both, or of each."""
+    """{training or not: {name: key}}. ValueError unless names are given for both modes together, or for each mode."""
     if both is None and training is None and evaluation is None:
         raise value_error(
             "Either `return_nodes` or `train_return_nodes` and `eval_return_nodes` together, should be specified"
@@ -233,7 +231,7 @@ def with_outputs(tracer: NodePathTracer, keys: dict[str, str]) -> Graph:
 
 
 def warn_of_differences(train: list[str], evaluation: list[str]) -> None:
-    """UserWarning if the nodes in training are other nodes than in evaluation."""
+    """UserWarning if the nodes in training differ from the nodes in evaluation."""
     if train == evaluation:
         return
     only = [

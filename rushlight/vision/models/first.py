@@ -10,7 +10,7 @@ from rushlight.core.tensor import Tensor
 
 
 class Classifier(nn.Module):
-    """A network of `features`, their mean over the picture, or a few of them, and a `classifier`."""
+    """A network of `features`, average pooling and a `classifier`."""
 
     features: nn.Module
     avgpool: nn.Module
@@ -29,13 +29,13 @@ def constant(layer: Any, weight: float | None, bias: float) -> None:
 
 
 def narrow(m: nn.Linear) -> None:
-    """Weights near 0: normal, 0.01 wide."""
+    """Normal weights with standard deviation 0.01."""
     nn.init.normal_(m.weight, 0, 0.01)
 
 
 def start(m: nn.Module, linear: Callable[[nn.Linear], None] = narrow) -> None:
-    """The first values of a layer: convolutions Kaiming normal with fan_out, norms 1, biases 0; weights of linear
-    layers as `linear` draws them."""
+    """Initialize a layer: convolutions Kaiming normal with fan_out, norms 1, biases 0. `linear` initializes the weights
+    of linear layers."""
     if isinstance(m, nn.Conv2d):
         nn.init.kaiming_normal_(m.weight, mode="fan_out")
     elif isinstance(m, (nn.BatchNorm2d, nn.GroupNorm)):

@@ -1,4 +1,4 @@
-"""GoogLeNet: convolutions of several sizes side by side (Szegedy et al. 2014)."""
+"""GoogLeNet: parallel convolutions of several sizes (Szegedy et al. 2014)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rushlight.vision.models.weights import imagenet, model
 
 __all__ = ["GoogLeNet", "GoogLeNetOutputs", "GoogLeNet_Weights", "googlenet"]
 
-# channels in; out of 1x1; of 3x3 before and after; of the second 3x3 before and after; of the pooled branch
+# channels: input; 1x1; 3x3 before and after; second 3x3 before and after; pooled branch
 BLOCKS = {
     "3a": (192, 64, 96, 128, 16, 32, 32),
     "3b": (256, 128, 128, 192, 32, 96, 64),
@@ -37,7 +37,7 @@ class GoogLeNetOutputs(NamedTuple):
 
 
 class Inception(nn.Module):
-    """1x1; 3x3; 3x3 (5x5 in the paper); a maximum: the outputs, concatenated along the channels."""
+    """Four branches, concatenated along the channels: 1x1; 3x3; 3x3 (5x5 in the paper); max pooling."""
 
     def __init__(
         self, in_channels: int, ch1x1: int, ch3x3red: int, ch3x3: int, ch5x5red: int, ch5x5: int, pool_proj: int,

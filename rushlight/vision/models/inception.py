@@ -1,4 +1,4 @@
-"""Inception v3: branches of small and of long convolutions side by side (Szegedy et al. 2015)."""
+"""Inception v3: parallel branches of small and of long convolutions (Szegedy et al. 2015)."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from rushlight.vision.models.weights import imagenet, model
 
 __all__ = ["Inception3", "InceptionOutputs", "Inception_V3_Weights", "inception_v3"]
 
-# mean and deviation of colours
+# (mean, std) of each colour in torchvision; mean and std for the original weights
 OURS, THEIRS = ((0.485, 0.229), (0.456, 0.224), (0.406, 0.225)), 0.5
 
 
 class InceptionOutputs(NamedTuple):
-    """The outputs in training: the scores, and those of the auxiliary classifier."""
+    """The outputs in training: logits, and logits of the auxiliary classifier."""
 
     logits: Tensor
     aux_logits: Tensor | None
@@ -38,10 +38,11 @@ class BasicConv2d(nn.Module):
 
 
 class Branches(nn.Module):
-    """Branches side by side; the outputs are concatenated along the channels."""
+    """Parallel branches; the outputs are concatenated along the channels."""
 
     def layers(self, **convs: tuple) -> None:
-        """Convolutions by name: channels in and out, kernel, stride; at stride 1 they keep the size."""
+        """Add convolutions. `convs`: {name: (channels in, channels out, kernel[, stride])}. Without a stride they keep
+        the size."""
         for name, (channels, out, kernel, *stride) in convs.items():
             around = 0 if stride else tuple(n // 2 for n in kernel) if isinstance(kernel, tuple) else kernel // 2
             setattr(
@@ -68,7 +69,7 @@ def pooled(x: Tensor) -> Tensor:
 
 
 class InceptionA(Branches):
-    """1x1; 5x5; twice 3x3; a mean."""
+    """Branches: 1x1; 5x5; two 3x3; average pooling."""
 
     def __init__(self, in_channels: int, pool_features: int):
         super().__init__()
@@ -92,7 +93,7 @@ class InceptionA(Branches):
 
 
 class InceptionB(Branches):
-    """3x3; twice 3x3; a maximum: all of half the size."""
+    """Branches that halve the size: 3x3; two 3x3; max pooling."""
 
     def __init__(self, in_channels: int):
         super().__init__()
@@ -108,7 +109,7 @@ class InceptionB(Branches):
 
 
 class InceptionC(Branches):
-    """1x1; 7x7, as a row and a column; twice 7x7; a mean."""
+    """Branches: 1x1; 7x7 as 1x7 and 7x1; two such 7x7; average pooling."""
 
     def __init__(self, in_channels: int, channels_7x7: int):
         super().__init__()
@@ -136,7 +137,7 @@ class InceptionC(Branches):
 
 
 class InceptionD(Branches):
-    """3x3; 7x7 and 3x3; a maximum: all of half the size."""
+    """Branches that halve the size: 3x3; 7x7 and 3x3; max pooling."""
 
     def __init__(self, in_channels: int):
         super().__init__()
@@ -188,7 +189,7 @@ class InceptionE(Branches):
 
 
 class InceptionAux(nn.Module):
-    """Scores from halfway, whose loss trains the lower half."""
+    """An auxiliary classifier: logits from an intermediate layer, used in training."""
 
     def __init__(self, in_channels: int, num_classes: int):
         super().__init__()
@@ -203,7 +204,7 @@ class InceptionAux(nn.Module):
 
 
 def start(net: nn.Module, width: float) -> None:
-    """The first values: weights normal, cut off at 2, so wide unless a layer's `stddev` says otherwise; norms 1."""
+    """Initialize: truncated normal weights with the layer's `stddev`, or else `width`; norms 1."""
     for m in net.modules():
         if isinstance(m, (nn.Conv2d, nn.Linear)):
             nn.init.trunc_normal_(m.weight, mean=0.0, std=float(getattr(m, "stddev", width)), a=-2, b=2)

@@ -18,7 +18,7 @@ __all__ = [
 
 MOMENTUM = 1 - 0.9997
 WIDTHS = (32, 16, 24, 40, 80, 96, 192, 320)
-# of each stack: kernel, stride of the first block, how many times wider inside, blocks
+# for each stack: kernel, stride of the first block, expansion factor, number of blocks
 STACKS = ((3, 2, 3, 3), (5, 2, 3, 3), (5, 2, 6, 3), (3, 1, 6, 2), (5, 2, 6, 4), (3, 1, 6, 1))
 
 
@@ -34,7 +34,7 @@ def conv(
 
 
 class Block(nn.Module):
-    """Wider by 1x1, depthwise, narrower by 1x1; plus x where the shapes allow."""
+    """1x1 expansion, depthwise convolution, 1x1 projection; plus x if the shapes are equal."""
 
     def __init__(self, channels: int, out: int, kernel: int, stride: int, expand: int):
         super().__init__()
@@ -49,7 +49,7 @@ class Block(nn.Module):
 
 
 class MNASNet(nn.Module):
-    """(N, 3, H, W) to (N, classes), `alpha` times as wide."""
+    """(N, 3, H, W) to (N, classes). `alpha` multiplies the numbers of channels."""
 
     _version = 2  # alpha scales the first layers, too
 
@@ -75,7 +75,7 @@ class MNASNet(nn.Module):
 
 
 def stacks(channels: int, widths: Sequence[int]) -> list[nn.Module]:
-    """The blocks, each stack of one width."""
+    """The stacks of blocks; `widths`: their numbers of channels."""
     found: list[nn.Module] = []
     for out, (kernel, stride, expand, blocks) in zip(widths, STACKS):
         found.append(

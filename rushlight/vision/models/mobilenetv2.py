@@ -13,7 +13,7 @@ from rushlight.vision.ops.misc import Conv2dNormActivation
 __all__ = ["MobileNetV2", "MobileNet_V2_Weights", "mobilenet_v2"]
 
 Norm = Callable[..., nn.Module]
-# of each stage: how many times wider inside, channels, blocks, stride of the first
+# for each stage: expansion factor, channels, number of blocks, stride of the first block
 STAGES = ((1, 16, 1, 1), (6, 24, 2, 2), (6, 32, 3, 2), (6, 64, 4, 2), (6, 96, 3, 1), (6, 160, 3, 2), (6, 320, 1, 1))
 
 
@@ -24,7 +24,7 @@ def make_divisible(v: float, divisor: int, min_value: int | None = None) -> int:
 
 
 class InvertedResidual(nn.Module):
-    """Wider by 1x1, depthwise 3x3, narrower by 1x1; plus x where the shapes allow."""
+    """1x1 expansion, depthwise 3x3 convolution, 1x1 projection; plus x if the shapes are equal."""
 
     def __init__(self, inp: int, oup: int, stride: int, expand_ratio: int, norm_layer: Norm | None = None):
         super().__init__()

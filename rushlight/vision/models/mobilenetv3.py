@@ -23,8 +23,8 @@ Norm = Callable[..., nn.Module]
 
 
 class Stage(NamedTuple):
-    """A block: channels in, kernel, channels inside and out, whether it squeezes and is hard-swish, stride,
-    dilation."""
+    """A block: channels in, kernel, channels inside and out, whether it has squeeze and excitation, whether its
+    activation is hard swish, stride, dilation."""
 
     channels: int
     kernel: int
@@ -37,7 +37,7 @@ class Stage(NamedTuple):
 
 
 class InvertedResidual(nn.Module):
-    """Wider by 1x1, depthwise, squeeze and excitation, narrower by 1x1; plus x where the shapes allow."""
+    """1x1 expansion, depthwise convolution, squeeze and excitation, 1x1 projection; plus x if the shapes are equal."""
 
     def __init__(self, cnf: Stage, norm_layer: Norm):
         super().__init__()
@@ -136,7 +136,7 @@ def scaled(
     stages: Sequence[Stage], last_channel: int, width_mult: float = 1.0, reduced_tail: bool = False,
     dilated: bool = False, **kwargs: Any,
 ) -> MobileNetV3:  # fmt: skip
-    """A network with `width` times the channels. `reduced_tail`: the last three blocks have half the channels.
+    """A network with `width_mult` times the channels. `reduced_tail`: the last three blocks have half the channels.
     `dilated`: the last stage is dilated instead of strided."""
     tail, parts = len(stages) - 3, []
     for i, s in enumerate(stages):

@@ -55,7 +55,7 @@ class BasicBlock(nn.Module):
 
 
 class Bottleneck(nn.Module):
-    """relu(x + f(x)): f narrows by 1x1, convolves by 3x3 (where the stride is), and widens by 1x1."""
+    """relu(x + f(x)): f narrows by 1x1, convolves by 3x3 (with the stride), and widens by 1x1."""
 
     expansion: int = 4
 

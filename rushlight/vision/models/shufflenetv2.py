@@ -1,4 +1,4 @@
-"""ShuffleNetV2: half of the channels pass by, the other half is convolved, then they mix (Ma et al. 2018)."""
+"""ShuffleNetV2: half of the channels skip a block, the other half is convolved; both are shuffled (Ma et al. 2018)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = [
 
 
 def channel_shuffle(x: Tensor, groups: int) -> Tensor:
-    """(N, groups x C, H, W): the first channel of each group, then the second of each, ..."""
+    """(N, groups x C, H, W), reordered: the first channel of each group, then the second channel of each, ..."""
     return x.unflatten(1, (groups, -1)).transpose(1, 2).flatten(1, 2)
 
 
@@ -28,7 +28,7 @@ def pointwise(channels: int, out: int) -> list[nn.Module]:
 
 
 def depthwise(channels: int, stride: int) -> list[nn.Module]:
-    """A 3x3 convolution of each channel by itself, and norm."""
+    """A depthwise 3x3 convolution, and norm."""
     return [nn.Conv2d(channels, channels, 3, stride, 1, bias=False, groups=channels), nn.BatchNorm2d(channels)]
 
 

@@ -13,7 +13,7 @@ __all__ = ["SqueezeNet", "SqueezeNet1_0_Weights", "SqueezeNet1_1_Weights", "sque
 
 
 class Fire(nn.Module):
-    """Few channels, then many: a convolution of 1x1, and two of 1x1 and 3x3 side by side."""
+    """A 1x1 convolution to few channels, then parallel 1x1 and 3x3 convolutions to many."""
 
     def __init__(self, inplanes: int, squeeze_planes: int, expand1x1_planes: int, expand3x3_planes: int):
         super().__init__()

@@ -1,4 +1,4 @@
-"""Vision transformers: a picture as words of 16x16 pixels (Dosovitskiy et al. 2020)."""
+"""Vision transformers: an image as a sequence of patches (Dosovitskiy et al. 2020)."""
 
 from __future__ import annotations
 
@@ -112,8 +112,8 @@ def stem(configs: list[ConvStemConfig], hidden_dim: int) -> nn.Sequential:
 
 
 class VisionTransformer(nn.Module):
-    """(N, 3, H, W) to (N, classes), H = W = image_size; `representation_size` puts a tanh layer before the last;
-    `conv_stem_configs`: convolutions in place of the one that cuts patches."""
+    """(N, 3, H, W) to (N, classes), H = W = image_size. `representation_size`: size of an additional tanh layer before
+    the last layer. `conv_stem_configs`: convolutions in place of the patch projection."""
 
     def __init__(
         self, image_size: int, patch_size: int, num_layers: int, num_heads: int, hidden_dim: int, mlp_dim: int,
@@ -174,7 +174,7 @@ class VisionTransformer(nn.Module):
 
 
 def swag(kind: str, linear: str, end: str, crop: int) -> dict[str, Trained]:
-    """Weights that were trained on pictures from the network first."""
+    """Weights that were pretrained with weak supervision (SWAG)."""
     return {
         "IMAGENET1K_SWAG_E2E_V1": Trained(f"{kind}_swag-{end}.pth", crop, crop, "bicubic"),
         "IMAGENET1K_SWAG_LINEAR_V1": Trained(f"{kind}_lc_swag-{linear}.pth", 224, 224, "bicubic"),

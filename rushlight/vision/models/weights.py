@@ -17,7 +17,7 @@ BASE_URL = "https://download.pytorch.org/models/"
 
 
 class Trained(NamedTuple):
-    """A file of weights, and the size and the colours of the images that they were trained on."""
+    """A file of weights, and the preprocessing of the images that they were trained on."""
 
     file: str
     crop_size: int = 224
@@ -28,7 +28,7 @@ class Trained(NamedTuple):
 
 
 class ImageClassification:
-    """The preprocessing that the weights expect: resized, its middle cut out, floats, (x - mean) / std."""
+    """The preprocessing for trained weights: resize, center crop, convert to floats, (x - mean) / std."""
 
     def __init__(self, trained: Trained):
         self.crop_size, self.resize_size = [trained.crop_size], [trained.resize_size]
@@ -41,8 +41,8 @@ class ImageClassification:
         return F.normalize(F.convert_image_dtype(img), self.mean, self.std)
 
     def __repr__(self) -> str:
-        told = "\n".join(f"    {name}={getattr(self, name)}" for name in ("crop_size", "resize_size", "mean", "std"))
-        return f"{type(self).__name__}(\n{told}\n    interpolation={self.interpolation}\n)"
+        lines = "\n".join(f"    {name}={getattr(self, name)}" for name in ("crop_size", "resize_size", "mean", "std"))
+        return f"{type(self).__name__}(\n{lines}\n    interpolation={self.interpolation}\n)"
 
 
 class WeightsEnum(Enum):
@@ -77,7 +77,7 @@ class WeightsEnum(Enum):
 
 
 def weights(name: str, members: dict[str, Trained], default: str = "") -> Any:
-    """The enum `name`_Weights of trained weights; `default`: the member for DEFAULT, by default the first."""
+    """The enum `name`_Weights of trained weights. `default`: the name of the member DEFAULT; by default the first."""
     chosen = members[default] if default else next(iter(members.values()))
     return WeightsEnum(  # type: ignore[call-arg]
         f"{name}_Weights", {**members, "DEFAULT": chosen}, module="rushlight.vision.models"
@@ -85,7 +85,7 @@ def weights(name: str, members: dict[str, Trained], default: str = "") -> Any:
 
 
 def imagenet(name: str, first: str, second: str = "", **settings: Any) -> Any:
-    """The enum `name`_Weights with IMAGENET1K_V1, and IMAGENET1K_V2, the default, where there is a second file."""
+    """The enum `name`_Weights with IMAGENET1K_V1, and, for a second file, the default IMAGENET1K_V2."""
     members = {"IMAGENET1K_V1": Trained(f"{first}.pth", **settings)}
     if second:
         members["IMAGENET1K_V2"] = Trained(f"{second}.pth", resize_size=232)
@@ -94,7 +94,7 @@ def imagenet(name: str, first: str, second: str = "", **settings: Any) -> Any:
 
 # name of a function such as resnet18 -> the function; filled by `model` while the modules load
 BUILDERS: dict[str, Callable[..., Any]] = {}
-KNOWN: dict[str, Any] = {}  # the weights of each
+KNOWN: dict[str, Any] = {}  # name of a function -> the enum of its weights
 
 
 def model(
@@ -103,9 +103,9 @@ def model(
 ) -> Callable[..., Any]:  # fmt: skip
     """The function that builds cls(*settings, **defaults), with trained weights if `weights` is given.
 
-    Its name is the one of `known`, the enum of its weights, in small letters: resnet18 for ResNet18_Weights. `trained`:
-    defaults if weights are loaded; `heads`: modules that have trained weights and draw their first values, and are
-    dropped after that unless `aux_logits`."""
+    It is named after `known`, the enum of its weights: resnet18 for ResNet18_Weights. `trained`: other defaults if
+    weights are loaded. `heads`: auxiliary modules; they are built to load the weights, and then removed unless
+    `aux_logits`."""
 
     def build(weights: Any = None, progress: bool = True, *, pretrained: Any = None, **kwargs: Any) -> Any:
         chosen = known.verify(asked(known, weights, pretrained))
@@ -129,8 +129,8 @@ def model(
     build.__name__ = build.__qualname__ = name
     build.__module__ = f"rushlight.vision.models.{getattr(cls, '__module__', '').rpartition('.')[2]}"
     build.__doc__ = (
-        f"The model {name}, with random weights, or those of `weights` (a member of {known.__name__} or "
-        "its name), whose file must be there: nothing is downloaded."
+        f"The model {name} with random weights, or with trained `weights`: a member of {known.__name__} or its name. "
+        "The file must exist; nothing is downloaded."
     )
     BUILDERS[name], KNOWN[name] = build, known
     return build

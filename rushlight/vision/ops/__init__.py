@@ -1,4 +1,4 @@
-"""Boxes and blocks of vision models, with torchvision.ops's names."""
+"""torchvision.ops: boxes, and blocks of vision models."""
 
 # ruff: noqa: F403, F405 - the names stand in __all__ of each part
 from __future__ import annotations

@@ -26,13 +26,20 @@ def box_area(boxes: Tensor) -> Tensor:
 
 
 def shared(boxes1: Tensor, boxes2: Tensor) -> tuple[Tensor, Tensor]:
-    """(N, M): the area of the part that two boxes share, and of both together."""
+    """The areas of the intersections and of the unions of N and M boxes: two tensors (N, M)."""
     boxes1, boxes2 = (b if b.is_floating_point() else b.float() for b in (boxes1, boxes2))
     low = maximum(boxes1[..., None, :2], boxes2[..., None, :, :2])
     high = minimum(boxes1[..., None, 2:], boxes2[..., None, :, 2:])
     size = (high - low).clamp(min=0)
     inside = size[..., 0] * size[..., 1]
     return inside, box_area(boxes1)[..., None] + box_area(boxes2)[..., None, :] - inside
+
+
+def size_around(boxes1: Tensor, boxes2: Tensor) -> Tensor:
+    """(N, M, 2): width and height of the smallest box around two boxes."""
+    low = minimum(boxes1[..., None, :2], boxes2[..., None, :, :2])
+    high = maximum(boxes1[..., None, 2:], boxes2[..., None, :, 2:])
+    return (high - low).clamp(min=0)
 
 
 def box_iou(boxes1: Tensor, boxes2: Tensor) -> Tensor:
@@ -55,9 +62,7 @@ def generalized_box_iou(boxes1: Tensor, boxes2: Tensor) -> Tensor:
     tensor([[-0.5000]])
     """
     inside, together = shared(boxes1, boxes2)
-    low = minimum(boxes1[..., None, :2], boxes2[..., None, :, :2])
-    high = maximum(boxes1[..., None, 2:], boxes2[..., None, :, 2:])
-    size = (high - low).clamp(min=0)
+    size = size_around(boxes1, boxes2)
     around = size[..., 0] * size[..., 1]
     return inside / together - (around - together) / around
 
@@ -70,9 +75,7 @@ def distance_box_iou(boxes1: Tensor, boxes2: Tensor, eps: float = 1e-7) -> Tenso
     >>> rushlight.vision.ops.distance_box_iou(box, box + 2)  # 0 - 8 / 32
     tensor([[-0.2500]])
     """
-    low = minimum(boxes1[..., None, :2], boxes2[..., None, :, :2])
-    high = maximum(boxes1[..., None, 2:], boxes2[..., None, :, 2:])
-    diagonal = ((high - low).clamp(min=0) ** 2).sum(-1) + eps
+    diagonal = (size_around(boxes1, boxes2) ** 2).sum(-1) + eps
     first, second = ((b[..., :2] + b[..., 2:]) / 2 for b in (boxes1, boxes2))
     return box_iou(boxes1, boxes2) - ((first[..., None, :] - second[..., None, :, :]) ** 2).sum(-1) / diagonal
 
@@ -92,7 +95,7 @@ def complete_box_iou(boxes1: Tensor, boxes2: Tensor, eps: float = 1e-7) -> Tenso
 
 
 def nms(boxes: Tensor, scores: Tensor, iou_threshold: float) -> Tensor:
-    """The indices of the boxes, best first, that overlap no better one by more than the threshold.
+    """The indices of the boxes, best first, that overlap no better box by more than the threshold.
 
     >>> boxes = rushlight.tensor([[0., 0., 2., 2.], [0., 0., 2., 2.1], [5., 5., 6., 6.]])
     >>> rushlight.vision.ops.nms(boxes, rushlight.tensor([0.5, 0.9, 0.1]), 0.5)
@@ -123,7 +126,7 @@ def batched_nms(boxes: Tensor, scores: Tensor, idxs: Tensor, iou_threshold: floa
     """
     if boxes.numel() == 0:
         return from_array(np.empty(0, np.int64))
-    apart = idxs.to(boxes.dtype) * (boxes.max() + 1)  # shift each class to a region of its own
+    apart = idxs.to(boxes.dtype) * (boxes.max() + 1)  # shifts the boxes of each class to another region
     return nms(boxes + apart[:, None], scores, iou_threshold)
 
 
@@ -162,7 +165,7 @@ def clip_boxes_to_image(boxes: Tensor, size: tuple[int, int]) -> Tensor:
 
 
 def remove_small_boxes(boxes: Tensor, min_size: float) -> Tensor:
-    """The indices of the boxes that are at least so wide and high.
+    """The indices of the boxes whose width and height are at least `min_size`.
 
     >>> rushlight.vision.ops.remove_small_boxes(rushlight.tensor([[0., 0., 2., 2.], [0., 0., 2., 0.1]]), 1.0)
     tensor([0])

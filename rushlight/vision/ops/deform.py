@@ -17,11 +17,11 @@ def deform_conv2d(
     input: Tensor, offset: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0,
     dilation: Any = 1, mask: Tensor | None = None,
 ) -> Tensor:  # fmt: skip
-    """(N, C, H, W) to (N, out, H', W'): a convolution whose kernel looks beside the pixels.
+    """(N, C, H, W) to (N, out, H', W'): a convolution that samples the image at offsets from the kernel's pixels.
 
-    `weight` (out, C / groups, kh, kw). `offset` (N, 2 G kh kw, H', W'): for each of G groups of channels and each place
-    in the kernel how far down and how far right; between pixels is interpolated, outside of the image are zeros. `mask`
-    (N, G kh kw, H', W'): factors. RuntimeError where the shapes do not fit.
+    `weight`: (out, C / groups, kh, kw). `offset`: (N, 2 G kh kw, H', W'), the offset (down, right) of each pixel of the
+    kernel, for G groups of channels. Values between pixels are interpolated, values outside of the image are 0. `mask`:
+    (N, G kh kw, H', W'), factors. RuntimeError if the shapes do not fit.
 
     >>> x, weight = rushlight.ones(1, 2, 5, 5), rushlight.ones(3, 2, 3, 3)
     >>> rushlight.vision.ops.deform_conv2d(x, rushlight.zeros(1, 18, 3, 3), weight)[0, 0, 0]

@@ -40,7 +40,7 @@ def reduced(loss: Tensor, reduction: str) -> Tensor:
 
 
 def generalized_box_iou_loss(boxes1: Tensor, boxes2: Tensor, reduction: str = "none", eps: float = 1e-7) -> Tensor:
-    """1 - iou of each pair, plus the share of the smallest box around both that belongs to neither.
+    """1 - iou of each pair, plus the fraction of the smallest box around both that is in neither.
 
     >>> box = rushlight.tensor([[0., 0., 2., 2.]])
     >>> rushlight.vision.ops.generalized_box_iou_loss(box, box + 2)  # 1 - 0 + (16 - 8) / 16
@@ -51,8 +51,8 @@ def generalized_box_iou_loss(boxes1: Tensor, boxes2: Tensor, reduction: str = "n
 
 
 def distance_box_iou_loss(boxes1: Tensor, boxes2: Tensor, reduction: str = "none", eps: float = 1e-7) -> Tensor:
-    """1 - iou of each pair, plus the square of their distance over that of the diagonal around both (Zheng et al.
-    2020).
+    """1 - iou + d^2 / c^2 for each pair: d is the distance of the centres, c the diagonal of the box around both (Zheng
+    et al. 2020).
 
     >>> box = rushlight.tensor([[0., 0., 2., 2.]])
     >>> rushlight.vision.ops.distance_box_iou_loss(box, box + 2)  # 1 - 0 + 8 / 32

@@ -1,4 +1,4 @@
-"""Regions of interest: parts of images, given by boxes, brought to one size (He et al. 2017)."""
+"""Regions of interest: parts of images, given by boxes, resampled to one size (He et al. 2017)."""
 
 from __future__ import annotations
 
@@ -19,8 +19,9 @@ def roi_align(
 ) -> Tensor:  # fmt: skip
     """(N, C, H, W) and K boxes to (K, C, *output_size): in each cell the mean of points between pixels.
 
-    `boxes`: (K, 5), the image's number first, or for each image (L, 4); `sampling_ratio`: sample points per side of a
-    cell; if not positive, one per pixel. `aligned`: pixels are where their middles are. Boxes have no gradient.
+    `boxes`: (K, 5), the image's number first, or a list with (L, 4) for each image. `sampling_ratio`: number of sample
+    points per side of a cell; if not positive, one per pixel. `aligned`: coordinates refer to the centres of pixels.
+    Boxes have no gradient.
 
     >>> x = rushlight.arange(16.).reshape(1, 1, 4, 4)
     >>> rushlight.vision.ops.roi_align(x, rushlight.tensor([[0., 0., 0., 2., 2.]]), output_size=1, aligned=True)
@@ -58,7 +59,7 @@ def placed(boxes: Tensor | Sequence[Tensor]) -> tuple[ndarray, ndarray]:
 
 
 def shares(start: ndarray, size: ndarray, cells: int, n: int, ratio: int) -> ndarray:
-    """(K, cells, n): how much of each of n pixels is in each cell of boxes that begin at `start`, in one dimension."""
+    """(K, cells, n): the weight of each of n pixels in each cell, in one dimension. `start`, `size`: of the K boxes."""
     step = size / start.dtype.type(cells)
     points = np.full(len(start), ratio) if ratio > 0 else np.ceil(step).astype(int)  # in a cell
     k, cell, point = np.ogrid[: len(start), :cells, : max(points.max(initial=0), 1)]

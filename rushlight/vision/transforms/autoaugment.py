@@ -1,4 +1,4 @@
-"""Changes of a picture chosen at random from many: RandAugment and TrivialAugment."""
+"""Randomly chosen changes of an image: RandAugment and TrivialAugment."""
 
 from __future__ import annotations
 
@@ -61,33 +61,24 @@ def magnitudes(
 
     posterize = (8 - np.rint(np.arange(bins) / ((bins - 1) / bits))).tolist()
     solarize = linspace(255.0, 0.0, bins).tolist()
-    return {
-        "Identity": None,
-        "ShearX": up_to(shear),
-        "ShearY": up_to(shear),
+    found = {
+        **dict.fromkeys(("ShearX", "ShearY"), up_to(shear)),
         "TranslateX": up_to(move[0]),
         "TranslateY": up_to(move[1]),
         "Rotate": up_to(turn),
-        "Brightness": up_to(color),
-        "Color": up_to(color),
-        "Contrast": up_to(color),
-        "Sharpness": up_to(color),
+        **dict.fromkeys(("Brightness", "Color", "Contrast", "Sharpness"), up_to(color)),
         "Posterize": posterize,
         "Solarize": solarize,
-        "AutoContrast": None,
-        "Equalize": None,
     }
+    return {name: found.get(name) for name in CHANGES}
 
 
 class Chosen(Transform):
     """The base of policies: applies an operation by name, with interpolation and fill."""
 
     def __init__(self, num_magnitude_bins: int, interpolation: InterpolationMode, fill: Any):
-        self.num_magnitude_bins, self.interpolation, self.fill = (
-            num_magnitude_bins,
-            InterpolationMode(interpolation),
-            fill,
-        )
+        self.num_magnitude_bins, self.fill = num_magnitude_bins, fill
+        self.interpolation = InterpolationMode(interpolation)
 
     def change(self, img: Any, name: str, magnitude: float) -> Any:
         if name in SIGNED and pick(2):
@@ -102,7 +93,7 @@ class Chosen(Transform):
 
 
 class RandAugment(Chosen):
-    """`num_ops` changes one after the other, each of `magnitude` of `num_magnitude_bins`. E. Cubuk et al., 2020.
+    """`num_ops` changes in a row, each with step `magnitude` of `num_magnitude_bins`. E. Cubuk et al., 2020.
 
     >>> rushlight.vision.transforms.RandAugment()(rushlight.zeros(3, 8, 8, dtype=rushlight.uint8)).shape
     torch.Size([3, 8, 8])
@@ -140,11 +131,9 @@ class TrivialAugmentWide(Chosen):
     shows = ("num_magnitude_bins", "interpolation", "fill")
 
     def __init__(
-        self,
-        num_magnitude_bins: int = 31,
-        interpolation: InterpolationMode = InterpolationMode.NEAREST,
+        self, num_magnitude_bins: int = 31, interpolation: InterpolationMode = InterpolationMode.NEAREST,
         fill: Any = None,
-    ):
+    ):  # fmt: skip
         super().__init__(num_magnitude_bins, interpolation, fill)
 
     def forward(self, img: Any) -> Any:

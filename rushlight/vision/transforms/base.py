@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def drawn(low: float, high: float) -> float:
-    """A number from `low` to `high`, as empty(1).uniform_ draws it: of the default dtype."""
+    """A number from `low` to `high`, drawn by empty(1).uniform_ in the default dtype."""
     return float(empty(1).uniform_(low, high).item())
 
 
@@ -58,15 +58,15 @@ class Transform(nn.Module):
         return self
 
     def __init__(self) -> None:
-        """Nothing is set."""
+        """No settings."""
 
     def forward(self, img: Any) -> Any:
         raise NotImplementedError
 
     def __repr__(self) -> str:
         values = ((name, getattr(self, name)) for name in self.shows)
-        told = ((name, v.value if isinstance(v, InterpolationMode) else v) for name, v in values)
-        return f"{type(self).__name__}({', '.join(f'{name}={value}' for name, value in told)})"
+        shown = ((name, v.value if isinstance(v, InterpolationMode) else v) for name, v in values)
+        return f"{type(self).__name__}({', '.join(f'{name}={value}' for name, value in shown)})"
 
 
 class Sometimes(Transform):

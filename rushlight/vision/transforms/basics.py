@@ -1,4 +1,4 @@
-"""From one kind of image to another, and parts, sizes and greys of them: Pillow images, tensors and arrays."""
+"""Conversions between Pillow images, tensors and arrays; crops, sizes and grey images of all three."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def to_pil_image(pic: Any, mode: str | None = None) -> Any:
 
 
 def convert_image_dtype(image: Tensor, dtype: dtypes.dtype = dtypes.float32) -> Tensor:
-    """A tensor in another dtype, so that the brightest value stays the brightest: 255 in bytes, 1 in floats.
+    """A tensor in another dtype, scaled so that the brightest value stays the brightest: 255 in bytes, 1 in floats.
 
     RuntimeError for a cast to integers that have more digits than the floats.
 
@@ -153,7 +153,7 @@ def as_array(values: Any) -> ndarray:
     return values._array if isinstance(values, Tensor) else np.asarray(values, np.float64)
 
 
-# -- where the pixels are --------------------------------------------------------------------------
+# -- positions of pixels ---------------------------------------------------------------------------
 
 
 def hflip(img: Any) -> Any:
@@ -197,7 +197,7 @@ def crop(img: Any, top: int, left: int, height: int, width: int) -> Any:
 
 
 def center_crop(img: Any, output_size: int | Sequence[int]) -> Any:
-    """The middle (height, width), or square; an image that is smaller is padded with 0 first.
+    """The centre of the image, (height, width) or a square. A smaller image is first padded with 0.
 
     >>> rushlight.vision.transforms.functional.center_crop(rushlight.arange(16).reshape(1, 4, 4), 2)
     tensor([[[ 5,  6],
@@ -213,7 +213,8 @@ def center_crop(img: Any, output_size: int | Sequence[int]) -> Any:
 
 
 def pad(img: Any, padding: int | Sequence[int], fill: float = 0, padding_mode: str = "constant") -> Any:
-    """More pixels at each side: one number, (left and right, top and bottom), or (left, top, right, bottom).
+    """The image with more pixels at each side. `padding`: one number, (left and right, top and bottom), or (left, top,
+    right, bottom).
 
     `padding_mode`: 'constant' (`fill`), 'edge', 'reflect' or 'symmetric'.
 
@@ -262,7 +263,8 @@ def resize(
 
 
 def as_floats(img: Tensor, function: Any, rounds: bool) -> Tensor:
-    """A function of (N, C, H, W) floats on a tensor of any dtype and number of dimensions; integers are rounded."""
+    """Apply a function of floats (N, C, H, W) to a tensor of any dtype and number of dimensions. Integers are rounded
+    if `rounds`."""
     shape, own = img._array.shape, img.dtype
     x = img.reshape(-1, *shape[-3:]) if len(shape) >= 3 else img.reshape(1, 1, *shape)
     found = function(x if own.is_floating_point else x.float())
@@ -298,7 +300,7 @@ def target_size(now: tuple[int, int], size: int | Sequence[int], max_size: int |
 
 
 def rgb_to_grayscale(img: Any, num_output_channels: int = 1) -> Any:
-    """How bright each pixel is, 0.2989 R + 0.587 G + 0.114 B, in 1 or 3 channels.
+    """The brightness of each pixel, 0.2989 R + 0.587 G + 0.114 B, in 1 or 3 channels.
 
     >>> rushlight.vision.transforms.functional.rgb_to_grayscale(rushlight.tensor([1., 0., 0.]).reshape(3, 1, 1))
     tensor([[[0.2989]]])

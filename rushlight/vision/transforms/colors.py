@@ -30,7 +30,7 @@ def bound(img: Tensor) -> float:
 
 
 def blend(img: Tensor, other: Any, ratio: float) -> Tensor:
-    """ratio img + (1 - ratio) other, within the dtype's colours."""
+    """ratio img + (1 - ratio) other, clamped to the dtype's range of colours."""
     return (ratio * img + (1.0 - ratio) * other).clamp(0, bound(img)).to(img.dtype)
 
 

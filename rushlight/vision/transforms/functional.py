@@ -36,7 +36,7 @@ __all__ = [
 
 
 def get_image_num_channels(img: Any) -> int:
-    """How many channels an image has: C of a tensor (..., C, H, W).
+    """The number of channels of an image: C of a tensor (..., C, H, W).
 
     >>> rushlight.vision.transforms.functional.get_image_num_channels(rushlight.zeros(3, 2, 4))
     3

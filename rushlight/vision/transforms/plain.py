@@ -17,7 +17,8 @@ from rushlight.vision.transforms.functional import pair
 
 
 class ToTensor(Transform):
-    """out[c, h, w] = image[h, w, c] / 255 of a Pillow image or an array of bytes, as float32; other numbers stay.
+    """out[c, h, w] = image[h, w, c] / 255 for a Pillow image or an array of bytes, as float32; other dtypes are not
+    scaled.
 
     >>> import numpy as np
     >>> rushlight.vision.transforms.ToTensor()(np.full((1, 2, 3), 255, np.uint8))[0]
@@ -89,7 +90,7 @@ class Normalize(Transform):
 
 
 class Lambda(Transform):
-    """out = lambd(image): a function of one's own.
+    """out = lambd(image).
 
     >>> rushlight.vision.transforms.Lambda(lambda image: 1 - image)(rushlight.zeros(1, 1, 2))
     tensor([[[1., 1.]]])
@@ -125,7 +126,7 @@ class Resize(Transform):
 
 
 class CenterCrop(Transform):
-    """out[..., i, j] = image[..., top + i, left + j]: the middle of the image, (height, width), or a square.
+    """out[..., i, j] = image[..., top + i, left + j]: the centre of the image, (height, width) or a square.
 
     >>> rushlight.vision.transforms.CenterCrop(2)(rushlight.arange(16).reshape(1, 4, 4))
     tensor([[[ 5,  6],
@@ -142,7 +143,8 @@ class CenterCrop(Transform):
 
 
 class Pad(Transform):
-    """More pixels at each side: one number, (left and right, top and bottom), or (left, top, right, bottom).
+    """The image with more pixels at each side. `padding`: one number, (left and right, top and bottom), or (left, top,
+    right, bottom).
 
     >>> rushlight.vision.transforms.Pad((1, 0))(rushlight.tensor([[[1, 2]]]))
     tensor([[[0, 1, 2, 0]]])
@@ -158,7 +160,7 @@ class Pad(Transform):
 
 
 class Grayscale(Transform):
-    """out = 0.2989 red + 0.587 green + 0.114 blue: how bright each pixel is, in 1 or 3 channels.
+    """out = 0.2989 red + 0.587 green + 0.114 blue: the brightness of each pixel, in 1 or 3 channels.
 
     >>> rushlight.vision.transforms.Grayscale()(rushlight.ones(3, 4, 4)).shape
     torch.Size([1, 4, 4])
@@ -174,7 +176,7 @@ class Grayscale(Transform):
 
 
 class RandomCrop(Transform):
-    """out[..., i, j] = image[..., top + i, left + j], from anywhere: (height, width) or a square.
+    """out[..., i, j] = image[..., top + i, left + j] at a random position, (height, width) or a square.
 
     `padding` widens the image first. ValueError if the image is smaller, unless `pad_if_needed`.
 
@@ -289,7 +291,7 @@ class RandomRotation(Transform):
 
 
 class RandomApply(Transform):
-    """All of the transforms with probability p, else none of them.
+    """All of the transforms with probability p, otherwise none of them.
 
     >>> t = rushlight.vision.transforms
     >>> t.RandomApply([t.RandomHorizontalFlip(p=1.0)], p=1.0)(rushlight.tensor([[[1, 2]]]))

@@ -22,14 +22,15 @@ def below(n: int, low: int = 0) -> int:
 
 
 def shape_of(scale: Sequence[float], ratio: Sequence[float], area: int) -> tuple[float, float]:
-    """A random area and a random ratio of width to height, whose logarithm is uniform."""
+    """A random area, and a random ratio of width to height with uniform logarithm."""
     low, high = (float(v) for v in tensor([float(r) for r in ratio]).log().tolist())
     wanted = area * drawn(*scale)
     return wanted, float(empty(1).uniform_(low, high).exp().item())
 
 
 class RandomResizedCrop(Transform):
-    """A part of random size and shape from anywhere, resized: `scale` times the area, `ratio` of width to height.
+    """A part of random position, size and shape, resized. `scale`: range of its area as a fraction of the image;
+    `ratio`: range of width to height.
 
     >>> rushlight.vision.transforms.RandomResizedCrop(4)(rushlight.zeros(3, 10, 12)).shape
     torch.Size([3, 4, 4])
@@ -45,7 +46,7 @@ class RandomResizedCrop(Transform):
 
     @staticmethod
     def get_params(img: Any, scale: Sequence[float], ratio: Sequence[float]) -> tuple[int, int, int, int]:
-        """Top, left, height and width of a random part; the middle, after ten parts that do not fit."""
+        """Top, left, height and width of a random part. After ten parts that do not fit: the centre of the image."""
         height, width = size_of(img)
         for _ in range(10):
             area, shape = shape_of(scale, ratio, height * width)
@@ -72,9 +73,9 @@ class RandomResizedCrop(Transform):
 
 
 class ColorJitter(Transform):
-    """Brightness, contrast, saturation and hue changed at random, in random order.
+    """Random changes of brightness, contrast, saturation and hue, in random order.
 
-    A number v stands for factors from max(0, 1 - v) to 1 + v, for hue from -v to v; or give (least, most).
+    A number v means factors from max(0, 1 - v) to 1 + v, for hue from -v to v; or give (minimum, maximum).
 
     >>> _ = rushlight.manual_seed(0)
     >>> rushlight.vision.transforms.ColorJitter(brightness=(0.5, 0.5))(rushlight.ones(3, 1, 2))[0]
@@ -148,7 +149,7 @@ class GaussianBlur(Transform):
 
 
 class RandomAffine(Transform):
-    """out(A p) = image(p), A an affine map at random: turned, moved, scaled and sheared.
+    """out(A p) = image(p), where A is a random affine map: rotation, translation, scaling and shear.
 
     `degrees` and `shear`: (min, max), or a number n for (-n, n); `translate`: (x, y) as fractions of the size; `scale`:
     (min, max).
@@ -197,18 +198,21 @@ class RandomAffine(Transform):
         return warps.affine(img, angle, moved, scale, shear, self.interpolation, self.fill, self.center)
 
     def __repr__(self) -> str:
-        told = [f"degrees={self.degrees}"]
-        given = ((name, getattr(self, name)) for name in ("translate", "scale", "shear"))
-        told += [f"{name}={value}" for name, value in given if value is not None]
-        if self.interpolation is not InterpolationMode.NEAREST:
-            told.append(f"interpolation={self.interpolation.value}")
-        told += [f"fill={self.fill}"] if self.fill != 0 else []
-        told += [f"center={self.center}"] if self.center is not None else []
-        return f"RandomAffine({', '.join(told)})"
+        nearest = self.interpolation is InterpolationMode.NEAREST
+        settings = {
+            "degrees": self.degrees,
+            "translate": self.translate,
+            "scale": self.scale,
+            "shear": self.shear,
+            "interpolation": None if nearest else self.interpolation.value,
+            "fill": self.fill if self.fill != 0 else None,
+            "center": self.center,
+        }
+        return f"RandomAffine({', '.join(f'{k}={v}' for k, v in settings.items() if v is not None)})"
 
 
 def either_way(name: str, value: Any) -> list[float]:
-    """[-v, v] for a number v, else the given numbers."""
+    """[-v, v] for a number v; otherwise the given numbers."""
     if isinstance(value, (int, float)):
         if value < 0:
             raise value_error(f"If {name} is a single number, it must be positive.")
@@ -217,7 +221,7 @@ def either_way(name: str, value: Any) -> list[float]:
 
 
 class RandomPerspective(Transform):
-    """Seen from another side, with probability p: each corner moves in by up to `distortion_scale` / 2.
+    """A random perspective, with probability p: each corner moves inwards by up to `distortion_scale` / 2.
 
     >>> rushlight.vision.transforms.RandomPerspective(p=1.0)(rushlight.zeros(3, 8, 8)).shape
     torch.Size([3, 8, 8])
@@ -257,8 +261,8 @@ class RandomPerspective(Transform):
 class RandomErasing(Transform):
     """A random rectangle of a tensor (..., C, H, W) becomes `value`, with probability p; noise for 'random'.
 
-    `scale`: least and most of the area, `ratio` of height to width. Z. Zhong et al., *Random erasing data
-    augmentation*, 2020.
+    `scale`: range of the area as a fraction of the image; `ratio`: range of height to width. Z. Zhong et al., *Random
+    erasing data augmentation*, 2020.
 
     >>> rushlight.vision.transforms.RandomErasing(p=1.0)(rushlight.ones(1, 8, 8)).min()
     tensor(0.)
@@ -276,7 +280,8 @@ class RandomErasing(Transform):
     def get_params(
         img: Tensor, scale: Sequence[float], ratio: Sequence[float], value: Sequence[float] | None = None
     ) -> tuple[int, int, int, int, Any]:
-        """Top, left, height, width and colours of a rectangle; the image itself, after ten that do not fit."""
+        """Top, left, height, width and colours of a rectangle. After ten rectangles that do not fit: the image
+        itself."""
         c, height, width = img.shape[-3:]
         for _ in range(10):
             area, shape = shape_of(scale, ratio, height * width)
@@ -306,7 +311,7 @@ class RandomErasing(Transform):
 
 
 class FiveCrop(Transform):
-    """The four corners and the middle: five images of `size`.
+    """The four corners and the centre: five images of `size`.
 
     >>> [crop.item() for crop in rushlight.vision.transforms.FiveCrop(1)(rushlight.arange(9).reshape(1, 3, 3))]
     [0, 2, 6, 8, 4]
@@ -322,7 +327,7 @@ class FiveCrop(Transform):
 
 
 class TenCrop(FiveCrop):
-    """`FiveCrop` of the image and of it flipped: ten images of `size`.
+    """`FiveCrop` of the image and of the flipped image: ten images of `size`.
 
     >>> [crop.item() for crop in rushlight.vision.transforms.TenCrop(1)(rushlight.arange(9).reshape(1, 3, 3))]
     [0, 2, 6, 8, 4, 2, 0, 8, 6, 4]
@@ -359,7 +364,7 @@ class RandomAutocontrast(Sometimes):
 
 
 class RandomEqualize(Sometimes):
-    """All brightnesses about as frequent, with probability p.
+    """Equalizes the histogram of each channel, with probability p.
 
     >>> image = rushlight.tensor([[[10, 20]]], dtype=rushlight.uint8).repeat(1, 1, 300)
     >>> rushlight.vision.transforms.RandomEqualize(p=1.0)(image)[0, 0, :2]
@@ -398,7 +403,7 @@ class RandomSolarize(Sometimes):
 
 
 class RandomAdjustSharpness(Sometimes):
-    """out = blurred + factor (image - blurred), with probability p: sharper, or blurred where the factor is below 1.
+    """out = blurred + factor (image - blurred), with probability p: sharper, or blurred if the factor is below 1.
 
     >>> sharpen = rushlight.vision.transforms.RandomAdjustSharpness(2.0, p=1.0)
     >>> sharpen(rushlight.full((1, 3, 3), 0.5)).mean()

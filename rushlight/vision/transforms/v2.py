@@ -20,7 +20,7 @@ from rushlight.vision.transforms.random import *
 
 
 class Compose(First):
-    """out = last(...(first(*inputs))): of several inputs, each gives all it returns to the next.
+    """out = last(...(first(*inputs))): with several inputs, each transform gets all results of the one before.
 
     >>> t = rushlight.vision.transforms.v2
     >>> t.Compose([t.RandomHorizontalFlip(1.0), t.Normalize([0.5], [0.5])])(rushlight.tensor([[[0., 1.]]]))

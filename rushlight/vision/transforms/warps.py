@@ -49,8 +49,8 @@ def affine(
     interpolation: InterpolationMode = InterpolationMode.NEAREST, fill: Any = None,
     center: Sequence[float] | None = None,
 ) -> Any:  # fmt: skip
-    """Turned clockwise by `angle` degrees, moved by `translate` pixels, scaled and sheared, about the middle or
-    `center`.
+    """Rotated clockwise by `angle` degrees, moved by `translate` pixels, scaled and sheared. The fixed point is
+    `center`, by default the centre of the image.
 
     >>> rushlight.vision.transforms.functional.affine(rushlight.tensor([[[1, 2], [3, 4]]]), 90, [0, 0], 1.0, [0.0, 0.0])
     tensor([[[3, 1],
@@ -74,7 +74,8 @@ def rotate(
     img: Any, angle: float, interpolation: InterpolationMode = InterpolationMode.NEAREST, expand: bool = False,
     center: Sequence[float] | None = None, fill: Any = None,
 ) -> Any:  # fmt: skip
-    """Turned counter-clockwise by `angle` degrees around the middle, or `center` (x, y); `fill` where nothing was.
+    """Rotated counter-clockwise by `angle` degrees around `center` (x, y), by default the centre. `fill`: the colour of
+    new pixels.
 
     `expand` enlarges the image so that the corners fit; for Pillow images only.
 
@@ -138,7 +139,7 @@ def colour_of(img: Any, fill: Any) -> Any:
 
 
 def placed(h: int, w: int, m: Sequence[float]) -> ndarray:
-    """Where each pixel comes from by an affine map of pixels from the middle: (H, W, 2) of (x, y) from -1 to 1.
+    """The source (x, y) of each pixel, (H, W, 2), from -1 to 1. `m`: an affine map of pixels counted from the centre.
 
     In float32 and in torchvision's order of operations, so that points halfway between two pixels round the same way.
     """
@@ -150,7 +151,7 @@ def placed(h: int, w: int, m: Sequence[float]) -> ndarray:
 
 
 def sampled(img: Any, grid: ndarray, mode: InterpolationMode, fill: Any) -> Any:
-    """The image at the points (H, W, 2) of (x, y) from -1 to 1; `fill` where nothing was."""
+    """The image sampled at the points (x, y), (H, W, 2), from -1 to 1. `fill`: the colour outside of the image."""
     if isinstance(img, ndarray):
 
         def of_planes(a: ndarray) -> ndarray:
@@ -178,7 +179,7 @@ def sampled(img: Any, grid: ndarray, mode: InterpolationMode, fill: Any) -> Any:
 
 
 def erase(img: Tensor, i: int, j: int, h: int, w: int, v: Any, inplace: bool = False) -> Tensor:
-    """The part of (..., C, H, W) from row i and column j on, h by w, is v.
+    """The image (..., C, H, W) with the value v in the part of h x w pixels from row i and column j on.
 
     >>> rushlight.vision.transforms.functional.erase(rushlight.ones(1, 2, 2), 0, 0, 1, 2, 0.0)
     tensor([[[0., 0.],
@@ -192,7 +193,7 @@ def erase(img: Tensor, i: int, j: int, h: int, w: int, v: Any, inplace: bool = F
 
 
 def five_crop(img: Any, size: int | Sequence[int]) -> tuple[Any, Any, Any, Any, Any]:
-    """The four corners and the middle: (top left, top right, bottom left, bottom right, middle).
+    """The four corners and the centre: (top left, top right, bottom left, bottom right, centre).
 
     >>> [crop.item() for crop in rushlight.vision.transforms.functional.five_crop(rushlight.arange(9).reshape(1, 3, 3), 1)]
     [0, 2, 6, 8, 4]
@@ -210,7 +211,7 @@ def five_crop(img: Any, size: int | Sequence[int]) -> tuple[Any, Any, Any, Any, 
 
 
 def ten_crop(img: Any, size: int | Sequence[int], vertical_flip: bool = False) -> tuple[Any, ...]:
-    """`five_crop`, and that of the image flipped: left and right, or top and bottom.
+    """`five_crop` of the image, and of the image flipped left-right, or top-bottom with `vertical_flip`.
 
     >>> len(rushlight.vision.transforms.functional.ten_crop(rushlight.arange(9).reshape(1, 3, 3), 1))
     10

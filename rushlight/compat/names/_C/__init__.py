@@ -1,4 +1,4 @@
-"""torch._C, as far as libraries in Python look into it: nothing is traced, no compiler of kernels is to be set."""
+"""torch._C: the names that libraries in Python import. Nothing is traced, and there is no kernel compiler to set."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _TensorMeta = type(Tensor)
 
 
 class Value:
-    """A value of a scripted graph: for annotations and isinstance, as nothing is one."""
+    """torch's value of a scripted graph, for annotations and isinstance. No object is an instance."""
 
 
 class PyTorchFileReader:
@@ -38,7 +38,7 @@ class PyTorchFileReader:
 
 
 class TensorType:
-    """The type of tensors in scripted graphs: for annotations and isinstance, as nothing is one.
+    """torch's type of tensors in scripted graphs, for annotations and isinstance. No object is an instance.
 
     >>> isinstance(rushlight.ones(2), rushlight.TensorType)
     False
@@ -75,7 +75,7 @@ def _has_compatible_shallow_copy_type(input: Tensor, from_: Tensor) -> bool:
 
 
 def _are_functorch_transforms_active() -> bool:
-    """Whether vmap, or another transform of functions, runs at the moment."""
+    """Whether vmap, or another transform of functions, is running."""
     return _mode().batch is not None
 
 
