@@ -124,7 +124,7 @@ from rushlight.base import lazy as later
 functions, methods = dict(vars(rushlight)), dict(vars(rushlight.Tensor))
 later.complete()
 dir(rushlight)
-from rushlight.core.build import offered
+from rushlight.ops.composites import offered
 now = {name: f for name, f in offered().items() if name in functions}
 print(sorted(name for name in now if functions[name] is not now[name]),
       sorted(name for name in methods if vars(rushlight.Tensor)[name] is not methods[name]))
