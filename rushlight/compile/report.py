@@ -61,6 +61,13 @@ def kind(v: Value) -> str:
     return f"{v.dtype.name}{list(v.shape)}"
 
 
+def sequence_text(kind: type, parts: Iterable[str]) -> str:
+    """The text of a list or a tuple with these elements."""
+    parts = [*parts]
+    inside = ", ".join(parts)
+    return f"[{inside}]" if kind is list else f"({inside}{',' * (len(parts) == 1)})"
+
+
 def listing(graph: Graph) -> str:
     """The text of a graph, a step per line."""
     names: dict[Value, str] = {}
@@ -180,11 +187,9 @@ class Explanation:
         made = f"{self.steps} ops became {sum(len(p.items) for p in self.programs)} statements"
         if self.programs and not self.why:
             return f"compiled: {made}, no graph breaks"
-        head = (
-            f"runs as it is, not compiled: it {self.why}"
-            if not self.programs
-            else (f"compiled in pieces: {made} in {len(self.programs)} programs; as a whole it {self.why}")
-        )
+        head = f"runs as it is, not compiled: it {self.why}"
+        if self.programs:
+            head = f"compiled in pieces: {made} in {len(self.programs)} programs; as a whole it {self.why}"
         return "\n".join([head, *(f"  {b.where}\n    {b.reason}" for b in self.breaks)])
 
     __repr__ = __str__

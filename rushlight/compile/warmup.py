@@ -31,24 +31,13 @@ from rushlight.kernels.conv import plan
 from rushlight.loops.cache import wait
 from rushlight.loops.intrinsics import backend
 
-FREQUENT = [
-    name
-    for line in """
+FREQUENT = """
     relu leaky_relu elu gelu gelu_tanh silu sigmoid softplus mish log_sigmoid hardtanh hardswish hardsigmoid tanh
     exp log log1p sqrt rsqrt square abs erf pow maximum minimum clamp_min clamp_max where masked mul div sub
-    mse_loss huber_loss smooth_l1_loss binary_cross_entropy_with_logits""".splitlines()
-    for name in line.split()
-]
+    mse_loss huber_loss smooth_l1_loss binary_cross_entropy_with_logits"""
 OPTIMIZERS: dict[str, list[dict[str, Any]]] = {
     "SGD": [{}, {"momentum": 0.9}, {"momentum": 0.9, "weight_decay": 1e-4}],
-    "Adam": [{}],
-    "AdamW": [{}],
-    "RMSprop": [{}],
-    "Adagrad": [{}],
-    "Adadelta": [{}],
-    "Adamax": [{}],
-    "NAdam": [{}],
-    "RAdam": [{}],
+    **{name: [{}] for name in ("Adam", "AdamW", "RMSprop", "Adagrad", "Adadelta", "Adamax", "NAdam", "RAdam")},
 }
 EACH, ONE, CONDITION = ("f4", "each"), ("f4", "one"), ("b1", "each")
 
@@ -62,7 +51,7 @@ def warmup(say: Callable[[str, float], None] | None = None, names: list[str] | N
     backend()
     wait.told, count = True, 0  # no message about slow compilation: the user started it
     for name, build in chain(
-        elementwise(FREQUENT if names is None else names),
+        elementwise(FREQUENT.split() if names is None else names),
         rows(),
         recurrent(),
         convolutions(),
@@ -88,7 +77,11 @@ def elementwise(names: list[str]) -> Iterator[tuple[str, Callable[[], object]]]:
         for of, kinds in kinds_of(op):
             loop = loop_of(name, of, kinds)
             if loop is not None:
-                yield f"{name}, derivative by {of}" if of else name, loop.build
+                yield titled(name, of), loop.build
+
+
+def titled(name: str, of: str) -> str:
+    return f"{name}, derivative by {of}" if of else name
 
 
 def kinds_of(op: Op) -> Iterator[tuple[str, tuple]]:
@@ -106,10 +99,7 @@ def rows() -> Iterator[tuple[str, Callable[[], object]]]:
     x, z = np.ones((2, 8), np.float32), np.ones((1, 2, 16), np.float32)
     for module in (softmax_norm, reductions):
         for (name, of), arguments in module.examples().items():
-            yield (
-                f"{name}, derivative by {of}" if of else name,
-                partial(run_example, module.run, TABLE[name], of, arguments),
-            )
+            yield titled(name, of), partial(run_example, module.run, TABLE[name], of, arguments)
     for (name, of), function in softmax_norm.FUNCTIONS.items():
         if function.__name__ == "along_a_dimension":
             yield (f"{name} along another dimension than the last", partial(function, *[z] * (1 + len(of)), 1))
@@ -117,10 +107,8 @@ def rows() -> Iterator[tuple[str, Callable[[], object]]]:
         ("index_add", scatter_loops.SLICES, (1,)),
         ("scatter_add", scatter_loops.EACH, (1, 1, x.shape[1])),
     ):
-        yield (
-            name,
-            partial(scatter_loops.loop_of(text, "sum", False), x[None].copy(), np.zeros(at, np.int64), x[None, :1]),
-        )
+        loop = scatter_loops.loop_of(text, "sum", False)
+        yield name, partial(loop, x[None].copy(), np.zeros(at, np.int64), x[None, :1])
 
 
 def run_example(run: Callable, op: Op, of: str, arguments: Callable[[], tuple]) -> None:
@@ -146,21 +134,16 @@ def convolutions() -> Iterator[tuple[str, Callable[[], object]]]:
     for filters in (8, 6, 4, 2, 1):
         yield (f"convolution of {filters} filters", convolution(direct, (1, 1, 4, 4), (filters, 1, 3, 3), "conv"))
     for filters in (4, 3, 2, 1):
-        yield (
-            f"convolution, gradient of {filters} filters",
-            convolution(direct, (1, 1, 4, 4), (filters, 1, 3, 3), "conv_weight_grad"),
-        )
+        run = convolution(direct, (1, 1, 4, 4), (filters, 1, 3, 3), "conv_weight_grad")
+        yield f"convolution, gradient of {filters} filters", run
     for many in (16, 32, 48, 64):
         for name, way in (("winograd", winograd), ("indirect", indirect)):
-            yield (
-                f"{name} convolution of {many} filters",
-                convolution(way, (1, many, 4, 4), (many, many, 3, 3), "conv", "conv_weight_grad"),
-            )
+            run = convolution(way, (1, many, 4, 4), (many, many, 3, 3), "conv", "conv_weight_grad")
+            yield f"{name} convolution of {many} filters", run
     for height, width in tiles():
-        yield (
-            f"convolution with the batch innermost, {height} filters",
-            convolution(batch_innermost, (lanes(), 1, 1, width + 1), (height, 1, 1, width), "conv", "conv_weight_grad"),
-        )
+        shapes = (lanes(), 1, 1, width + 1), (height, 1, 1, width)
+        run = convolution(batch_innermost, *shapes, "conv", "conv_weight_grad")
+        yield f"convolution with the batch innermost, {height} filters", run
     for how in (((), ()), *pool_loops.FREQUENT):
         yield f"max_pool {how[0]}", pool_loops.maxima(*how).build
     yield "max_pool, derivative", pool_loops.scatter().build

@@ -1,4 +1,4 @@
-"""Divide a function at its graph breaks: those statements stay Python; the statements between become compiled pieces.
+"""Divide a function at its graph breaks: statements with a graph break stay Python, the others become compiled pieces.
 
     def step(x, y):                     def step(x, y):
         optimizer.zero_grad()               loss = piece_1(x, y)  # three statements, compiled
@@ -30,43 +30,15 @@ from rushlight.compile.guards.guard_set import owned
 Stop = tuple[tuple[CodeType, int], ...]
 # Syntax that is not compiled.
 PYTHON_SYNTAX = (
-    ast.Return,
-    ast.Yield,
-    ast.YieldFrom,
-    ast.Await,
-    ast.Global,
-    ast.Nonlocal,
-    ast.Lambda,
-    ast.FunctionDef,
-    ast.ClassDef,
-    ast.AsyncFunctionDef,
-    ast.AsyncFor,
-    ast.AsyncWith,
-    ast.Delete,
-    ast.Import,
-    ast.ImportFrom,
-    ast.Try,
-    ast.NamedExpr,
-    ast.Match,
-    *(getattr(ast, name) for name in ("TryStar", "TypeAlias") if hasattr(ast, name)),
-)
+    ast.Return, ast.Yield, ast.YieldFrom, ast.Await, ast.Global, ast.Nonlocal, ast.Lambda, ast.FunctionDef,
+    ast.ClassDef, ast.AsyncFunctionDef, ast.AsyncFor, ast.AsyncWith, ast.Delete, ast.Import, ast.ImportFrom, ast.Try,
+    ast.NamedExpr, ast.Match, *(getattr(ast, name) for name in ("TryStar", "TypeAlias") if hasattr(ast, name)),
+)  # fmt: skip
 LEAVING = ast.Break, ast.Continue
 # Names that are not compiled: they read the frame, or have side effects.
 PYTHON_NAMES = {
-    "super",
-    "locals",
-    "globals",
-    "vars",
-    "eval",
-    "exec",
-    "print",
-    "input",
-    "open",
-    "next",
-    "iter",
-    "id",
-    "breakpoint",
-}
+    "super", "locals", "globals", "vars", "eval", "exec", "print", "input", "open", "next", "iter", "id", "breakpoint",
+}  # fmt: skip
 BUILTINS = {*dir(builtins)}  # a piece that calls only builtins is not worth a program
 LIST_METHODS = {"append", "extend", "insert", "appendleft", "popleft"}  # methods that change a list
 # methods that change a tensor's state, which no program supports
@@ -207,9 +179,8 @@ class Pieces:
         if found is None or found[0] is not self.original:
             return self.whole(*args, **kwargs)
         assert self.function is not None
-        return (
-            self.function(*args, **kwargs) if self.instance is None else self.function(self.instance, *args, **kwargs)
-        )
+        own = () if self.instance is None else (self.instance,)
+        return self.function(*own, *args, **kwargs)
 
 
 class Around:
@@ -416,10 +387,8 @@ class Around:
             self.loops -= 1
         elif isinstance(s, ast.With) and all(self.harmless(item.context_expr) for item in s.items):
             s.body, _ = self.divided(s.body, known | written(*s.items))
-        elif isinstance(
-            s, (ast.With, ast.Try)
-        ):  # may catch errors: its body stays, but the functions it calls are divided
-            self.entering(s)
+        elif isinstance(s, (ast.With, ast.Try)):
+            self.entering(s)  # may catch errors: the body stays, but the functions that it calls are divided
         return s, after
 
     def harmless(self, e: ast.expr) -> bool:

@@ -9,6 +9,7 @@ import __future__
 import ast
 import linecache
 from collections.abc import Iterable, Iterator
+from operator import attrgetter
 from threading import Lock
 from types import CellType, CodeType, FunctionType
 from typing import Any, NamedTuple
@@ -130,20 +131,16 @@ def inner(code: CodeType) -> CodeType:
     return next(c for c in code.co_consts if isinstance(c, CodeType))
 
 
+FACTS = attrgetter(
+    "co_code", "co_names", "co_varnames", "co_freevars", "co_cellvars", "co_argcount", "co_kwonlyargcount",
+    "co_posonlyargcount",
+)  # fmt: skip
+
+
 def same(a: CodeType, b: CodeType) -> bool:
     """Whether two code objects have the same instructions, names and constants."""
-    facts = (
-        "co_code",
-        "co_names",
-        "co_varnames",
-        "co_freevars",
-        "co_cellvars",
-        "co_argcount",
-        "co_kwonlyargcount",
-        "co_posonlyargcount",
-    )
     return (
-        all(getattr(a, f) == getattr(b, f) for f in facts)
+        FACTS(a) == FACTS(b)
         and len(a.co_consts) == len(b.co_consts)
         and all(
             same(x, y) if isinstance(x, CodeType) and isinstance(y, CodeType) else own(x) == own(y)

@@ -202,14 +202,8 @@ class Tracer(Watcher):
 
     def on_backward(self, nodes: Iterable) -> None:
         """Stop if backward enters nodes made before the run. The nodes of arguments are hidden behind an `Entry`."""
-        if any(
-            [
-                edge is not None and not edge.leaf and edge.seq < self.began
-                for n in reachable(nodes, self.began)
-                if type(n) is not Entry
-                for edge in n.edges
-            ]
-        ):
+        own = [n for n in reachable(nodes, self.began) if type(n) is not Entry]
+        if any([edge and not edge.leaf and edge.seq < self.began for n in own for edge in n.edges]):
             self.stop("runs backward into what was made before it")
 
     def on_read(self, tensor: Tensor) -> None:
@@ -383,12 +377,9 @@ class RecordingGenerator:
 
 def layout_of(array: np.ndarray) -> Value:
     """A constant of zeros with the layout of an array; it takes no memory if the array is C-contiguous."""
-    return Value(
-        np.broadcast_to(np.zeros((), array.dtype), array.shape)
-        if array.flags.c_contiguous
-        else np.zeros_like(array, subok=False),
-        "constant",
-    )
+    if array.flags.c_contiguous:
+        return Value(np.broadcast_to(np.zeros((), array.dtype), array.shape), "constant")
+    return Value(np.zeros_like(array, subok=False), "constant")
 
 
 def without_memory(array: np.ndarray) -> np.ndarray:

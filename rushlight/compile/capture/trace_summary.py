@@ -95,28 +95,18 @@ class Outline:
         self.shown: set[int] = set()  # ids of the arrays that own the memory of results
         self.waiting = waiting = list[Tensor]()  # the results in `live`
         # id of a result -> its number: it may be returned twice
-        places: dict[int, tuple[int, bool]] = {}
-
-        def numbered(t: Tensor) -> tuple[int, bool]:
-            if id(t) not in places:
-                places[id(t)] = self.number(t, tracer, waiting)
-            return places[id(t)]
-
+        self.numbered: dict[int, tuple[int, bool]] = {}
+        number = lambda t: self.number(t, tracer, waiting)
         new = [(t._grad._array, t._array) for _, t, old in grads if t._grad is not old and t._grad is not None]
         if any([id(g) in tracer.known for g, _ in new]):
             raise TypeError("assigns a gradient that existed before the call")
         self.expected = Expected([], [g for g, _ in new], [], [leaf for _, leaf in new])
-        self.plan = planned(result, flat, before.tensors, numbered, before.seen)
+        self.plan = planned(result, flat, before.tensors, number, before.seen)
         if left:
-            self.plan = (
-                "placed",
-                (self.plan, [(c, key, planned(t, flat, before.tensors, numbered)) for c, key, t in left]),
-            )
-        changed = [
-            (source, None if t._grad is None else tracer.value(t._grad))
-            for source, t, old in grads
-            if t._grad is not old
-        ]
+            placed = [(c, key, planned(t, flat, before.tensors, number)) for c, key, t in left]
+            self.plan = "placed", (self.plan, placed)
+        value = lambda g: None if g is None else tracer.value(g)
+        changed = [(source, value(t._grad)) for source, t, old in grads if t._grad is not old]
         edges, wrt, given = backward_of(waiting, tracer, grads, self.expected.wrt) if waiting else ([], [], [])
         overlaps(tracer, flat, before)
         self.check_shown([t for _, t, _ in grads], waiting, tracer)
@@ -141,11 +131,8 @@ class Outline:
         roots: dict[int, np.ndarray] = {}
         for a in self.expected.results:
             root = tracer.owner.get(id(a), a)
-            if (
-                roots.setdefault(id(root), a) is not a
-                and (v := tracer.cells.get(id(root))) is not None
-                and v.kind == "constant"
-            ):
+            v = tracer.cells.get(id(root))
+            if roots.setdefault(id(root), a) is not a and v is not None and v.kind == "constant":
                 raise TypeError("returns tensors that share memory")
         arrays = {id(a): a for a in (*self.expected.results, *[t._array for t in everyone if t._node is not None])}
         for a in [t._array for t in live] if len(arrays) > 1 else ():
@@ -155,6 +142,8 @@ class Outline:
 
     def number(self, t: Tensor, tracer: Tracer, waiting: list[Tensor]) -> tuple[int, bool]:
         """(the number of a result, whether a backward inside the run has freed its graph)."""
+        if id(t) in self.numbered:
+            return self.numbered[id(t)]
         v = tracer.value(t)
         root = tracer.owner.get(id(t._array), t._array)
         if id(root) in tracer.written and (id(root) in tracer.known or id(root) in self.shown):
@@ -166,7 +155,8 @@ class Outline:
         if t._node is not None and not spent:
             waiting.append(t)
             self.live.append(len(self.values) - 1)
-        return len(self.values) - 1, spent
+        self.numbered[id(t)] = len(self.values) - 1, spent
+        return self.numbered[id(t)]
 
     def let_go(self) -> None:
         """Free the arrays of the run; the rest can still be compared."""
@@ -221,14 +211,10 @@ class Numbers:
         if v not in self.known:
             what: Any = len(self.known)
             if is_number(v):
-                return "number", v.dtype.str  # compared separately (numbers.py): it may change
+                return "number", v.dtype.str  # compared separately (dynamic_numbers.py): it may change
             if v.kind == "constant":
-                what = (
-                    "constant",
-                    v.dtype.str,
-                    v.shape,
-                    v._array.tobytes() if v.size < 1 << 20 else hash(v._array.tobytes()),
-                )
+                elements = v._array.tobytes()
+                what = "constant", v.dtype.str, v.shape, elements if v.size < 1 << 20 else hash(elements)
             elif v.kind == "input":
                 what = keyed(v.source)
             self.known[v] = what

@@ -251,17 +251,10 @@ class Bundle:
         self.written.add(id(statement))
         self.path.append(f"{module}:{statement.lineno}")
         text = self.replaced(module, statement, *source(module).whole(statement))
-        if (
-            isinstance(statement, (ast.FunctionDef, ast.ClassDef))
-            and self.names[module, statement.name] != statement.name
-        ):
-            text = re.sub(
-                rf"^(\s*(?:def|class)) {statement.name}\b",
-                rf"\1 {self.names[module, statement.name]}",
-                text,
-                count=1,
-                flags=re.M,
-            )
+        if isinstance(statement, (ast.FunctionDef, ast.ClassDef)):
+            old, new = statement.name, self.names[module, statement.name]
+            if new != old:
+                text = re.sub(rf"^(\s*(?:def|class)) {old}\b", rf"\1 {new}", text, count=1, flags=re.M)
         self.texts.append(text.rstrip("\n"))
         self.path.pop()
 
@@ -332,7 +325,7 @@ class Bundle:
         return f"globals()[{given!r}]" if given in taken else given
 
     def element(self, module: str, name: str) -> str | None:
-        """A global name of loops; `standalone.Module` overrides this."""
+        """A global name of loops; `module_text.Module` overrides this."""
         raise CannotBundle(f"{module} uses {name}, which it does not define")
 
 

@@ -28,6 +28,7 @@ from rushlight.compile.export.collect_source import CannotBundle
 from rushlight.compile.export.folder_text import ENDING, INIT, PACKED
 from rushlight.compile.export.module_text import module
 from rushlight.compile.guards.pytree_signature import signature
+from rushlight.compile.report import sequence_text
 from rushlight.compile.run.compiled_function import CannotCompile, Compiled
 from rushlight.compile.run.program import Program
 from rushlight.core.tensor import Tensor, from_array
@@ -172,11 +173,8 @@ def program_of(model: Callable, args: tuple) -> Program:
                 return known[0]
     except CannotCompile as error:
         lines = [f"  {b.where}\n    {b.reason}" for b in compiled.breaks]
-        hint = (
-            STEADY
-            if compiled.unsteady
-            else "let the model compute with tensors alone, and do what needs numbers outside"
-        )
+        hint = "let the model compute with tensors alone, and do what needs numbers outside"
+        hint = STEADY if compiled.unsteady else hint
         raise CannotCompile("\n".join([f"export: {error}", *lines, f"  hint: {hint}"])) from None
     why = compiled.unsteady or "does something else in each run"
     raise CannotCompile(f"export: {compiled.name} {why}\n  hint: {STEADY}")
@@ -195,23 +193,15 @@ def written(program: Program, names: dict[int, str], flat: list[Any], store: dic
     if any(kind not in ("argument", "state") for kind, _ in sources):
         raise CannotBundle(explain("a model that computes with gradients or settings of optimizers is not exported"))
     if "bfloat16" in own_text(parts):
-        raise CannotBundle(
-            explain(
-                "export: the model computes in bfloat16, which NumPy alone does not have",
-                "convert the model, model.float(), and pass a float32 example",
-            )
-        )
+        what = "export: the model computes in bfloat16, which NumPy alone does not have"
+        raise CannotBundle(explain(what, "convert the model, model.float(), and pass a float32 example"))
     weights, call = [], ["new"]
     for (kind, what), (name, _) in zip(sources, parts.inputs):
         if kind == "state":
             given = names.get(id(what._array), name)
             if what._array.dtype.name not in KINDS:
-                raise CannotBundle(
-                    explain(
-                        f"{given} is {what._array.dtype.name}, which NumPy alone does not have",
-                        "convert the model: model.float()",
-                    )
-                )
+                wrong = f"{given} is {what._array.dtype.name}, which NumPy alone does not have"
+                raise CannotBundle(explain(wrong, "convert the model: model.float()"))
             store[given] = what._array
             weights.append(f"{name} = WEIGHTS[{given!r}]")
         call.append(name if kind == "state" else f"arg{what}")
@@ -315,7 +305,7 @@ def result_text(plan: Any, names: dict[int, str], store: dict[str, Any]) -> str:
         kind, cls = ("dict", cls.names) if cls.names else ("list", tuple)
     if kind == "dict":
         return "{" + ", ".join(f"{k!r}: {p}" for k, p in zip(cls, parts)) + "}"
-    return f"[{', '.join(parts)}]" if cls is list else f"({', '.join(parts)}{',' if len(parts) == 1 else ''})"
+    return sequence_text(cls, parts)
 
 
 def doc_of(program: Program, model: Any, shown: list[str]) -> str:

@@ -17,7 +17,7 @@ import numpy as np
 
 from rushlight import fast
 from rushlight.compile.export.collect_source import Bundle, CannotBundle, free, source
-from rushlight.compile.report import Parts
+from rushlight.compile.report import Parts, sequence_text
 from rushlight.core.table import SHARED, TABLE
 from rushlight.core.worlds import ARRAYS
 from rushlight.fast.index import SITES
@@ -230,13 +230,12 @@ class Module(Bundle):
         for node in free(tree):
             node = node.value if isinstance(node, ast.Attribute) else node
             if isinstance(node, ast.Name) and node.id in ARRAYS and not node.id.startswith("__"):
-                node.id = (
-                    self.rule(node.id, ARRAYS[node.id])
-                    if node.id in SHARED
-                    else self.kernel(node.id)
-                    if node.id in TABLE
-                    else self.function(node.id, ARRAYS[node.id])
-                )
+                if node.id in SHARED:
+                    node.id = self.rule(node.id, ARRAYS[node.id])
+                elif node.id in TABLE:
+                    node.id = self.kernel(node.id)
+                else:
+                    node.id = self.function(node.id, ARRAYS[node.id])
         if isinstance(tree, ast.Lambda):
             arguments = ast.unparse(tree.args)
             self.texts.append(f"def {self.names[key]}({arguments}):\n    return {ast.unparse(tree.body)}")
@@ -252,8 +251,7 @@ class Module(Bundle):
         if isinstance(a, np.ndarray):
             return array_text(a)
         if isinstance(a, (tuple, list)):
-            inside = ", ".join(map(self.constant, a))
-            return f"[{inside}]" if isinstance(a, list) else f"({inside}{',' if len(a) == 1 else ''})"
+            return sequence_text(list if isinstance(a, list) else tuple, map(self.constant, a))
         if type(a).__module__ == "rushlight.base.dtypes":
             return f"{self.need(OURS, 'of')}({np.dtype(a.numpy).name!r})"
         if isinstance(a, np.generic):
@@ -387,12 +385,8 @@ def written_rule(kernel: Any) -> Any:
         tree = ast.parse(file.read())
     for node in ast.walk(tree):
         if isinstance(node, (ast.Lambda, ast.FunctionDef)) and node.lineno >= code.co_firstlineno:
-            made = compile(
-                ast.Expression(node) if isinstance(node, ast.Lambda) else ast.Module([node], []),
-                "rule",
-                "eval" if isinstance(node, ast.Lambda) else "exec",
-                dont_inherit=True,
-            )
+            whole: Any = ast.Expression(node) if isinstance(node, ast.Lambda) else ast.Module([node], [])
+            made = compile(whole, "rule", "eval" if isinstance(node, ast.Lambda) else "exec", dont_inherit=True)
             inner = next((c for c in made.co_consts if hasattr(c, "co_code")), None)
             if inner is not None and alike(inner, code):
                 return node

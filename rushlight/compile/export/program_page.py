@@ -152,14 +152,7 @@ class Sheet:
         shown = {*MARK.findall("\n".join([used, *self.page.results, *self.page.grads]))}
         for i, value in enumerate(self.page.values):
             if value.source is not None or f"§{i}" in shown:
-                self.names[f"§{i}"] = self.free(self.wanted(value))
-
-    def free(self, name: str) -> str:
-        given, number = name, 2
-        while given in self.taken:
-            given, number = f"{name}_{number}", number + 1
-        self.taken.add(given)
-        return given
+                self.names[f"§{i}"] = unused(self.wanted(value), self.taken)
 
     def wanted(self, v: Shown) -> str:
         if v.source is not None:
@@ -226,7 +219,7 @@ class Sheet:
         """The definitions of the loops. `known`: text of a function -> its name."""
         for key, calls in self.loops.items():
             if key not in known:
-                known[key] = self.free(identifier(self.loop_name(calls[0])))
+                known[key] = unused(identifier(self.loop_name(calls[0])), self.taken)
                 yield self.definition(known[key], calls)
         self.known = known
 
@@ -235,25 +228,18 @@ class Sheet:
         taken: set[str] = {name, *called(first)}
         local: dict[str, str] = {}
 
-        def give(mark: str, wanted: str) -> None:
-            given, number = wanted, 2
-            while given in taken:
-                given, number = f"{wanted}_{number}", number + 1
-            taken.add(given)
-            local[mark] = given
-
         for k, mark in enumerate(first.arguments or ()):
-            give(mark, common([self.names[(c.arguments or [])[k]] for c in calls]))
+            local[mark] = unused(common([self.names[(c.arguments or [])[k]] for c in calls]), taken)
         for k, mark in enumerate(first.outs):
             if mark in "".join(first.lines):
-                give(mark, common([self.names[c.outs[k]] for c in calls]))
+                local[mark] = unused(common([self.names[c.outs[k]] for c in calls]), taken)
         for target, mark in re.findall(r"(§\d+)\[\.\.\.\] = (§\d+)", "\n".join(first.lines)):
             if mark not in local:
-                give(mark, f"new_{local[target]}")
+                local[mark] = unused(f"new_{local[target]}", taken)
         for mark in MARK.findall("\n".join([*first.lines, *first.returned])):
             if mark not in local:
                 op = self.page.values[int(mark[1:])].op
-                give(mark, RESULT_NAMES.get(op, f"{op}_value"))
+                local[mark] = unused(RESULT_NAMES.get(op, f"{op}_value"), taken)
         lines = [replaced(line, local) for line in first.lines]
         if first.returned:
             lines.append(f"return {', '.join(replaced(r, local) for r in first.returned)}")
@@ -289,6 +275,15 @@ class Sheet:
             given = ", ".join(replaced(m, self.names) for m in s.arguments)
             text = f"{self.known[canonical(s)]}({given})"
         return f"{outs} = {text}" if outs else text
+
+
+def unused(name: str, taken: set[str]) -> str:
+    """`name`, or `name` with a number if it is taken; takes the result."""
+    given, number = name, 2
+    while given in taken:
+        given, number = f"{name}_{number}", number + 1
+    taken.add(given)
+    return given
 
 
 def called(s: Statement) -> set[str]:

@@ -113,14 +113,14 @@ def stands_for(new: Any, old: Any) -> bool:
         type(new) is type(old) is Tensor
         and new._array.shape == old._array.shape
         and new._array.dtype == old._array.dtype
-        and all(
-            [
-                t._grad is None and not t.__dict__ and (t._node is None or not t._node.leaf and t._node.hooks is None)
-                for t in (new, old)
-            ]
-        )
+        and all([is_bare(t) for t in (new, old)])
         and (new._node is None) is (old._node is None)
     )
+
+
+def is_bare(t: Tensor) -> bool:
+    """Whether a tensor has no gradient, no attributes and no hooks, and is no leaf."""
+    return t._grad is None and not t.__dict__ and (t._node is None or not t._node.leaf and t._node.hooks is None)
 
 
 class Asked:

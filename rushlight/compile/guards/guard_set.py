@@ -61,23 +61,9 @@ UNGUARDED = (np.ndarray, *STATEFUL, bytearray, memoryview, array, Iterator)
 MAX_ITEMS = 50_000  # a function that reaches more items is not compiled
 # Names that let code read attributes without naming them.
 ANY_NAME = {
-    "getattr",
-    "setattr",
-    "hasattr",
-    "vars",
-    "dir",
-    "__dict__",
-    "attrgetter",
-    "asdict",
-    "astuple",
-    "fields",
-    "copy",
-    "deepcopy",
-    "replace",
-    "pickle",
-    "eval",
-    "exec",
-}
+    "getattr", "setattr", "hasattr", "vars", "dir", "__dict__", "attrgetter", "asdict", "astuple", "fields", "copy",
+    "deepcopy", "replace", "pickle", "eval", "exec",
+}  # fmt: skip
 LEADS: dict[type, Callable[[Any], tuple]] = {  # callable type -> the objects that it holds
     MethodType: lambda m: (m.__func__, m.__self__),
     partial: lambda p: (p.func, p.args, p.keywords),
@@ -95,21 +81,9 @@ OPTIMIZER = "rushlight.optim.optimizer", "Optimizer"
 STEPPING = frozenset(["state", "step", "state_dict", "load_state_dict"])
 # Methods that a training step usually does not call.
 MADE = {
-    "__init__",
-    "__new__",
-    "__post_init__",
-    "__init_subclass__",
-    "__repr__",
-    "__str__",
-    "__eq__",
-    "__hash__",
-    "__del__",
-    "__reduce__",
-    "__getstate__",
-    "__setstate__",
-    "__copy__",
-    "__deepcopy__",
-}
+    "__init__", "__new__", "__post_init__", "__init_subclass__", "__repr__", "__str__", "__eq__", "__hash__", "__del__",
+    "__reduce__", "__getstate__", "__setstate__", "__copy__", "__deepcopy__",
+}  # fmt: skip
 
 
 class Snapshot:
@@ -346,14 +320,8 @@ class Snapshot:
 
     def state_difference(self, other: Snapshot) -> str:
         """The first generator or file whose state differs between two snapshots, in words; "" if there is none."""
-        return next(
-            (
-                f"a {type(e).__name__} has gone on"
-                for (e, was), (f, now) in zip(self.states, other.states)
-                if e is f and was != now
-            ),
-            "",
-        )
+        pairs = zip(self.states, other.states)
+        return next((f"a {type(e).__name__} has advanced" for (e, was), (f, now) in pairs if e is f and was != now), "")
 
 
 def is_read(name: str, value: Any) -> bool:
@@ -428,12 +396,7 @@ def catches(code: CodeType) -> bool:
         if (
             "suppress" in c.co_names
             or "SETUP_FINALLY" in names
-            or any(
-                [
-                    name == "PUSH_EXC_INFO" != then and then != "WITH_EXCEPT_START"
-                    for name, then in zip(names, names[1:])
-                ]
-            )
+            or any([a == "PUSH_EXC_INFO" and b not in (a, "WITH_EXCEPT_START") for a, b in zip(names, names[1:])])
         ):
             return True
     return False

@@ -18,7 +18,7 @@ from rushlight.compile.passes.decompose import REDUCTIONS
 from rushlight.compile.passes.fold_transposes import is_transpose
 from rushlight.compile.passes.fuse import COLUMN, END, FULL, ROW, Cluster, same_elements
 from rushlight.compile.passes.simplify import uniform
-from rushlight.compile.report import kind, place_of
+from rushlight.compile.report import kind, place_of, sequence_text
 from rushlight.core.table import TABLE
 from rushlight.fast.rule_text import ATOM, PRODUCT, SHORT, NotFused, Scalar, expression
 from rushlight.loops import scalar_math
@@ -206,8 +206,7 @@ class PageWriter:
         if isinstance(a, Value):
             return self.text(a)
         if type(a) in (tuple, list):
-            inside = ", ".join(map(self.setting, a))
-            return f"[{inside}]" if type(a) is list else f"({inside}{',' * (len(a) == 1)})"
+            return sequence_text(type(a), map(self.setting, a))
         text = repr(a)
         return text if re.fullmatch(r"[\w.+'\"()\-, ]*", text) else repr(str(a))
 

@@ -22,7 +22,7 @@ from rushlight.compile.passes.decompose import REDUCTIONS
 from rushlight.compile.passes.fold_transposes import is_transpose
 from rushlight.compile.passes.fuse import Cluster, Fusion, same_elements
 from rushlight.compile.passes.simplify import uniform
-from rushlight.compile.report import Item, Parts, item_of, kind, place_of
+from rushlight.compile.report import Item, Parts, item_of, kind, place_of, sequence_text
 from rushlight.core.table import TABLE, entries
 from rushlight.fast.rule_text import SHORT
 from rushlight.kernels.summation import BLAS_ELEMENTS
@@ -101,33 +101,31 @@ class Lowering:
         self.probes: list[tuple[int, list[Value]]] = []
         self.report: list[Item] = []
         for i, item in enumerate(self.items):
-            self.plan.now, before = i, len(self.lines)
-            self.write(item)
-            self.probes.append((len(self.lines), self.shown(item)))
-            self.drop(i)
-            steps = item.steps if isinstance(item, Cluster) else [item]
-            text = [line for line in self.lines[before:] if not line.startswith("#")]
-            made = self.shown(item) or [v for s in steps for v in s.outs]
-            self.report.append(item_of("; ".join(text), steps, made, [place_of(s.line) for s in steps if s.line]))
+            self.write_item(i, item)
+        self.parts = self.finished(title)
+        self.joints = Joints(self.lines, mark)
+        self.text = self.module()
+
+    def write_item(self, i: int, item: Any) -> None:
+        """Write item i, and the report about it."""
+        self.plan.now, before = i, len(self.lines)
+        self.write(item)
+        self.probes.append((len(self.lines), self.shown(item)))
+        self.drop(i)
+        steps = item.steps if isinstance(item, Cluster) else [item]
+        text = [line for line in self.lines[before:] if not line.startswith("#")]
+        made = self.shown(item) or [v for s in steps for v in s.outs]
+        self.report.append(item_of("; ".join(text), steps, made, [place_of(s.line) for s in steps if s.line]))
+
+    def finished(self, title: str) -> Parts:
+        """Place the values in memory; returns the pieces of the text."""
         functions = self.functions(self.lines)  # before the statements: results may be constants
         self.plan.settle()
         for k, lease in zip(self.planned, self.plan.leases):
             self.setup[k] = self.setup[k].replace("START", str(lease.start))
-        self.parts = Parts(
-            title,
-            mark,
-            self.constants,
-            self.loops(),
-            self.wholes,
-            self.memory(),
-            functions,
-            self.new,
-            [(v.name, kind(v)) for v in graph.inputs],
-            [v.name for v in self.bound],
-            page_of(graph, self.items, self.wanted),
-        )
-        self.joints = Joints(self.lines, mark)
-        self.text = self.module()
+        inputs, bound = [(v.name, kind(v)) for v in self.graph.inputs], [v.name for v in self.bound]
+        texts = self.constants, self.loops(), self.wholes, self.memory(), functions
+        return Parts(title, self.mark, *texts, self.new, inputs, bound, page_of(self.graph, self.items, self.wanted))
 
     def shown(self, item: Any) -> list[Value]:
         """The values that an item has written to memory; none for a view."""
@@ -437,8 +435,7 @@ class Lowering:
         if isinstance(a, Value):
             return self.array(a)
         if type(a) in (tuple, list):
-            inside = ", ".join(map(self.setting, a))
-            return f"[{inside}]" if type(a) is list else f"({inside}{',' if len(a) == 1 else ''})"
+            return sequence_text(type(a), map(self.setting, a))
         if a is None or a is Ellipsis or type(a) in (bool, int, str, slice) or (type(a) is float and np.isfinite(a)):
             return repr(a)
         name = f"{self.mark}k{len(self.constants)}"
@@ -448,19 +445,11 @@ class Lowering:
     # -- the whole ---------------------------------------------------------------------------------
 
     def module(self) -> str:
-        """The text that rushlight runs. `standalone` makes a text that runs without rushlight."""
+        """The text that rushlight runs. compile/export/module_text.py makes a text that runs without rushlight."""
         parts, joints = self.parts, self.joints
         loops = [f"\n@loop\n{text}" for text in parts.loops.values()]
-        return "\n".join(
-            [
-                HEADER.format(title=parts.title),
-                *loops,
-                *joints.texts,
-                parts.memory,
-                *joints.setup,
-                self.functions(joints.lines),
-            ]
-        )
+        head, functions = HEADER.format(title=parts.title), self.functions(joints.lines)
+        return "\n".join([head, *loops, *joints.texts, parts.memory, *joints.setup, functions])
 
     def loops(self) -> dict[str, str]:
         """The name of each loop and its text."""

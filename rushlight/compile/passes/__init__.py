@@ -29,16 +29,14 @@ def optimize(graph: Graph, options: Mapping[str, Any]) -> None:
 
     `options["show"]`: called with the text of the graph, before and after each pass.
     """
-    show = options.get("show") or (lambda text: None)
+    show = options.get("show")
     drop_unused(graph)
-    show(f"-- as recorded\n{listing(graph)}" if "show" in options else "")
+    if show:
+        show(f"-- as recorded\n{listing(graph)}")
     for name, change in PASSES.items():
         if options.get(name, True):
             before = len(graph.steps)
             change(graph)
             drop_unused(graph)
-            show(
-                f"-- after {name}: {before} steps became {len(graph.steps)}\n{listing(graph)}"
-                if "show" in options
-                else ""
-            )
+            if show:
+                show(f"-- after {name}: {before} steps became {len(graph.steps)}\n{listing(graph)}")

@@ -150,11 +150,8 @@ class Extension:
             if first < n <= last:
                 break
             by, x = (0, head) if last < n else (n, tail)
-            found = [
-                *found[:dim],
-                k - by if isinstance(k, int) else range(k.start - by, k.stop - by, k.step),
-                *found[dim + 1 :],
-            ]
+            k = k - by if isinstance(k, int) else range(k.start - by, k.stop - by, k.step)
+            found = [*found[:dim], k, *found[dim + 1 :]]
         call.op, call.args = getitem.op.name, (x, key_of(found, x.shape))
         self.read[out] = x, found
         return False

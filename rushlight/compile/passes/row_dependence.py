@@ -43,12 +43,8 @@ def part_of(step: Call, box: Box, cut: Cut) -> Call | None:
         """The part of an operand for this part of the result. The operand broadcasts: its dimensions are the last ones,
         and a dimension of size 1 is kept whole.
         """
-        key = tuple(
-            [
-                ALL if size == 1 or range(size)[k] == range(size) else k
-                for k, size in zip(box[len(box) - len(v.shape) :], v.shape)
-            ]
-        )
+        own = zip(box[len(box) - len(v.shape) :], v.shape)
+        key = tuple([ALL if size == 1 or range(size)[k] == range(size) else k for k, size in own])
         return v if all([k == ALL for k in key]) else cut(v, key)
 
     if step.entry is not None and step.entry.elementwise or step.runs(shape.to, shape.clone, shape.contiguous):
@@ -162,23 +158,14 @@ def places(reader: Call | Store) -> list[int | range] | None:
 
 def of_list(indices: tuple, key: tuple) -> tuple:
     """The key that reads the same part as x[:, [i]]."""
-    if (
-        len(indices) > 1
-        or indices[0].kind != "constant"
-        or indices[0].shape != (1,)
-        or any(type(k) is int for k in key)
-    ):
+    first, *others = indices
+    if others or first.kind != "constant" or first.shape != (1,) or any(type(k) is int for k in key):
         return (HERE,)
-    [i] = indices[0]._array.tolist()
+    [i] = first._array.tolist()
     return tuple([slice(i, i + 1 or None) if k is HERE and type(i) is int else k for k in key])
 
 
 def key_of(found: list[int | range], shape: tuple) -> tuple:
     """The key that reads these indices and ranges of an array of this shape."""
-    return (
-        *[
-            k if isinstance(k, int) else ALL if k == range(n) else slice(k.start, k.stop, k.step)
-            for k, n in zip(found, shape)
-        ],
-        ...,
-    )
+    reads = lambda k, n: k if isinstance(k, int) else ALL if k == range(n) else slice(k.start, k.stop, k.step)
+    return *map(reads, found, shape), ...

@@ -141,15 +141,8 @@ def unchanged(call: Call, final: set[Value], views: Container[Value]) -> Value |
         return original(x, out, final, views)
     if call.runs(mul, div) and x.shape == out.shape and is_one(call.args[1]):
         return x
-    if (
-        call.runs(mul)
-        and isinstance(call.args[1], Value)
-        and call.args[1].shape == out.shape
-        and call.args[1].dtype == out.dtype
-        and is_one(x)
-    ):
-        return call.args[1]
-    return None
+    y = call.args[1] if call.runs(mul) and is_one(x) else None
+    return y if isinstance(y, Value) and (y.shape, y.dtype) == (out.shape, out.dtype) else None
 
 
 def original(x: Value, out: Value, final: set[Value], views: Container[Value]) -> Value | None:

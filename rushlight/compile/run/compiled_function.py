@@ -32,7 +32,7 @@ from rushlight.compile.run.forward_backward import Twice
 from rushlight.compile.run.program import OTHER_LAYOUT, RUN_EAGERLY, Program
 from rushlight.core.mode import mode
 
-# A kind of arguments: their shapes, dtypes and Python values (trees.signature).
+# A kind of arguments: their shapes, dtypes and Python values (`signature` in guards/pytree_signature.py).
 MAX_PROGRAMS = 8  # limit per kind of arguments, like torch's limit of recompilations
 MAX_KINDS = 128
 MAX_TRACES = 24  # most traced runs of one kind of arguments without a program
@@ -41,8 +41,8 @@ COUNTER_VALUES = 4  # a Python number that has had this many values counts somet
 UNREPEATED_VALUES = 8  # a Python number with this many values so far will not repeat one of them
 # a piece with fewer ops on fewer elements is faster uncompiled
 MIN_STEPS, MIN_ELEMENTS = 4, 1 << 12
-# Programs of a single traced run, none of which the next run confirmed. After that many, the function is called in
-# another way each time: it runs eagerly until two runs agree.
+# After this many programs of a single traced run that the next run did not confirm, the function runs eagerly until two
+# runs agree.
 MAX_UNCONFIRMED = 8
 # after a traced run that made more bytes than this, unused buffers go back to the system
 RELEASE_BYTES = 1 << 25
@@ -194,19 +194,9 @@ class Compiled:
             outline = None
             if problem is None:
                 cut()
-                try:
-                    outline = Outline(tracer, result, flat, grads, before, Snapshot(self.function, others))
-                except Exception as error:
-                    # no program supports the run: results or state that cannot be recreated
-                    refused = isinstance(error, (TypeError, NoArray))
-                    if debugging() and not refused:
-                        raise
-                    problem = str(error).partition("\n")[0]
-                    if before.placed and self.tries.setdefault(kind, 0) < MAX_CHANGING_TRACES:
-                        # tensors put into lists or dicts: look for the statement that does it
-                        self.tries[kind] += 1
-                        self.probing = problem
-                        return result
+                outline, problem = self.outlined(kind, tracer, result, flat, grads, before, others)
+                if self.probing:
+                    return result
         run = EagerRun(result, outline, flat, grads, draws, tracer)
         result = self.in_its_place(run, kind, last, problem, (self.function, args, kwargs))
         if outline is not None and outline.live:
@@ -215,8 +205,26 @@ class Compiled:
             self.count(args, kwargs)
         return result
 
+    def outlined(
+        self, kind: Any, tracer: Tracer, result: Any, flat: list, grads: list, before: Snapshot, others: list
+    ) -> tuple[Outline | None, str | None]:
+        """(the outline of a run, None), or (None, the reason why no program supports the run).
+
+        Sets `probing` if the run has put tensors into lists or dicts: the next call looks for the statement.
+        """
+        try:
+            return Outline(tracer, result, flat, grads, before, Snapshot(self.function, others)), None
+        except Exception as error:  # results or state that cannot be recreated
+            if debugging() and not isinstance(error, (TypeError, NoArray)):
+                raise
+            problem = str(error).partition("\n")[0]
+        if before.placed and self.tries.setdefault(kind, 0) < MAX_CHANGING_TRACES:
+            self.tries[kind] += 1
+            self.probing = problem
+        return None, problem
+
     def in_its_place(self, run: EagerRun, kind: Any, last: Outline | None, problem: str | None, call: tuple) -> Any:
-        """The result of a program of the run, in place of the run's own; the run's own if there is no program."""
+        """The result of the program made from the run; the run's own result if there is no program."""
         try:
             program = self.consider(kind, run, last, problem)
             return run.result if program is None else run.replaced_by(program, call)
@@ -338,14 +346,8 @@ class Compiled:
         much = sum(v._array.nbytes for s in outline.graph.steps for v in s.outs) >= RELEASE_BYTES
         if much:  # free the memory of the traced runs before the program allocates
             give_back()
-        program = Program(
-            outline.graph,
-            outline.plan,
-            outline.live,
-            outline,
-            f"Made by rushlight.compile from {self.name}.",
-            self.options,
-        )
+        title = f"Made by rushlight.compile from {self.name}."
+        program = Program(outline.graph, outline.plan, outline.live, outline, title, self.options)
         if not self.may_keep(program):
             return None, ""
         wrong = "" if program.proof.there() else run.differs_from(program)

@@ -115,7 +115,7 @@ class Writer:
         self.tensors = [i for i, a in enumerate(args) if isinstance(a, Tensor)]
 
     def arguments(self) -> list[str]:
-        """The tests of the arguments, equivalent to `trees.signature`."""
+        """The tests of the arguments, equivalent to `signature` in guards/pytree_signature.py."""
         lines = [f"if len(args) != {len(self.args)}: {BACK}"]
         if self.args:
             lines.append(f"{', '.join(f'a{i}' for i in range(len(self.args)))}, = args")

@@ -230,18 +230,7 @@ class Program:
         self.dropped = [] if undoes else unread  # gradients freed before the run
         self.edges = graph.edges
         self.results = len(graph.results)
-        self.backward: Part | None = None
-        if live:
-            graph, late, _ = split(graph, watched)
-            self.apart_from = Subsets(
-                late, partial(Part, title=title, fuse=how[0], threads=how[1], mark="back_"), len(live), self.given
-            )
-            self.backward = Part(late, title, *how, "back_")
-        self.given_in = [i for i, v in enumerate(graph.inputs) if v.source[0] == "argument"]
-        handed = [*(v for _, v in graph.grads if v is not None), *graph.results[: self.results]]
-        self.forward = Part(
-            graph, title, *how, like=dict(zip(handed, outline.expected.leaves + outline.expected.results))
-        )
+        self.make_parts(graph, watched, title, *how)
         self.owned = self.forward.owned
         if undoes:
             self.forward.undo()
@@ -252,6 +241,19 @@ class Program:
         self.seen: tuple | None = None  # the `views` for which `loose` was computed
         # whether an array that is written may share memory with an argument that owns its memory
         self.loose = True
+
+    def make_parts(self, graph: Graph, watched: set | None, title: str, fuse: bool, threads: bool) -> None:
+        """Make `forward`, and `backward` if the caller may run it later."""
+        self.backward: Part | None = None
+        if self.live:
+            graph, late, _ = split(graph, watched)
+            part = partial(Part, title=title, fuse=fuse, threads=threads, mark="back_")
+            self.apart_from = Subsets(late, part, len(self.live), self.given)
+            self.backward = part(late)
+        self.given_in = [i for i, v in enumerate(graph.inputs) if v.source[0] == "argument"]
+        handed = [*(v for _, v in graph.grads if v is not None), *graph.results[: self.results]]
+        like = dict(zip(handed, self.outline.expected.leaves + self.outline.expected.results))
+        self.forward = Part(graph, title, fuse, threads, like=like)
 
     @property
     def source(self) -> str:
@@ -369,10 +371,8 @@ class Program:
         pairs += [("a gradient", a, b) for a, b in zip((*grads, *wrt), (*expected.grads, *expected.wrt))]
         wrong = {i: f"{what}: {far}" for i, (what, a, b) in enumerate(pairs) if (far := distance(a, b))}
         if wrong:  # may be rounding noise, as in a gradient that would be 0 in exact arithmetic
-            wrong_still = beyond_noise(
-                {i: pairs[i][1:] for i in wrong}, replay.shaken(inputs, self.written), replay.halves
-            )
-            wrong = {i: wrong[i] for i in wrong_still}
+            runs = replay.shaken(inputs, self.written)
+            wrong = {i: wrong[i] for i in beyond_noise({i: pairs[i][1:] for i in wrong}, runs, replay.halves)}
         return next(iter(wrong.values()), "")
 
     def traced_input(self, source: tuple, expected: Any, arguments: list[Any], old: dict) -> np.ndarray:

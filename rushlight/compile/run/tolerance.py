@@ -52,11 +52,8 @@ class Noise:
         bits = np.ascontiguousarray(a).view(np.int16)
         size = bits & SIGN
         moves = (size > 0) & (size < BITS[a.dtype.name] - 1)
-        return (
-            (bits + np.where(moves, self.numbers.choice([-1, 1], bits.shape), 0).astype(np.int16))
-            .view(a.dtype)
-            .reshape(a.shape)
-        )
+        steps = np.where(moves, self.numbers.choice([-1, 1], bits.shape), 0).astype(np.int16)
+        return (bits + steps).view(a.dtype).reshape(a.shape)
 
 
 def of_half(dtype: Any) -> bool:

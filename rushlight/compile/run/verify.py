@@ -293,33 +293,17 @@ def beyond_noise(
     first = next(runs)
     if not halves:
         some = [*islice(runs, MIN_RUNS)]
-        return [
-            i
-            for i, (a, b) in pairs.items()
-            if difference(
-                a,
-                b,
-                lambda i=i: (  # type: ignore[misc]
-                    change(r[i], first[i]) for r in some
-                ),
-            )
-        ]
+        changes = lambda i: (change(r[i], first[i]) for r in some)
+        return [i for i, arrays in pairs.items() if difference(*arrays, partial(changes, i))]
     spread, left = {i: np.zeros_like(single(first[i]), float) for i in pairs}, [*pairs]
+
+    def largest(i: int) -> Iterator[np.ndarray]:
+        yield HALF_NOISE_FACTOR / NOISE_FACTOR * (spread[i] + np.sqrt(np.mean(np.square(spread[i]))))
+
     for run in islice(runs, MAX_RUNS):
         for i in left:
             spread[i] = np.fmax(spread[i], np.nan_to_num(change(run[i], first[i]), nan=0, posinf=0))
-        left = [
-            i
-            for i in left
-            if difference(
-                *pairs[i],
-                lambda i=i: iter(
-                    [  # type: ignore[misc]
-                        HALF_NOISE_FACTOR / NOISE_FACTOR * (spread[i] + np.sqrt(np.mean(np.square(spread[i]))))
-                    ]
-                ),
-            )
-        ]
+        left = [i for i in left if difference(*pairs[i], partial(largest, i))]
         if not left:
             break
     return left
