@@ -31,10 +31,11 @@ from rushlight.kernels.conv import plan
 from rushlight.loops.cache import wait
 from rushlight.loops.intrinsics import backend
 
-FREQUENT = """
+TEXT = """
     relu leaky_relu elu gelu gelu_tanh silu sigmoid softplus mish log_sigmoid hardtanh hardswish hardsigmoid tanh
     exp log log1p sqrt rsqrt square abs erf pow maximum minimum clamp_min clamp_max where masked mul div sub
     mse_loss huber_loss smooth_l1_loss binary_cross_entropy_with_logits"""
+FREQUENT = TEXT.split()  # ops whose loops are compiled
 OPTIMIZERS: dict[str, list[dict[str, Any]]] = {
     "SGD": [{}, {"momentum": 0.9}, {"momentum": 0.9, "weight_decay": 1e-4}],
     **{name: [{}] for name in ("Adam", "AdamW", "RMSprop", "Adagrad", "Adadelta", "Adamax", "NAdam", "RAdam")},
@@ -51,7 +52,7 @@ def warmup(say: Callable[[str, float], None] | None = None, names: list[str] | N
     backend()
     wait.told, count = True, 0  # no message about slow compilation: the user started it
     for name, build in chain(
-        elementwise(FREQUENT.split() if names is None else names),
+        elementwise(FREQUENT if names is None else names),
         rows(),
         recurrent(),
         convolutions(),

@@ -93,8 +93,8 @@ def matched(sought: Any, value: Any, so_far: Found) -> Found | None:
         return None
     if list(sought.kwargs) != list(value.kwargs):
         return None
-    arguments = [(node.args, tuple(node.kwargs.values())) for node in (sought, value)]
-    return matched_parts(*arguments, {**so_far, sought: value})
+    wanted, given = [(node.args, tuple(node.kwargs.values())) for node in (sought, value)]
+    return matched_parts(wanted, given, {**so_far, sought: value})
 
 
 def matched_parts(sought: Any, value: Any, so_far: Found) -> Found | None:

@@ -273,7 +273,7 @@ def called(value: Any) -> Iterator[str]:
 
 def helper(name: str) -> list[str]:
     """The definition of a helper in a formula, if the package has no public function of this name."""
-    kernel = ARRAYS.get(name)
+    kernel: Any = ARRAYS.get(name)
     is_public = any(hasattr(place, name) for place in (rushlight(), Tensor, builtins))
     if is_public or not hasattr(kernel, "__code__"):
         return []
