@@ -184,7 +184,7 @@ def test_a_derivative_made_of_the_output_is_rounded_once(size, off):
 
 def test_the_environment_switches_them_off():
     text = (
-        "import rushlight; from rushlight.core.table import TABLE; from rushlight.core.faster import least; "
+        "import rushlight; from rushlight.core.table import TABLE; from rushlight.base.faster import least; "
         "print(rushlight.fast.is_on(), least(TABLE['softmax']), least(TABLE['add']))"
     )
     done = subprocess.run(
