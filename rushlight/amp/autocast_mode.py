@@ -220,8 +220,8 @@ def custom_fwd(fwd: Callable | None = None, *, device_type: str, cast_inputs: dt
 
 
 def custom_bwd(bwd: Callable | None = None, *, device_type: str) -> Callable:
-    """A decorator of an autograd.Function's backward: it runs under the autocast of its forward, which `custom_fwd`
-    decorates.
+    """A decorator for the backward of an autograd.Function, which then runs under the autocast state of the forward
+    (decorated with `custom_fwd`).
 
     >>> class Double(rushlight.autograd.Function):
     ...     forward = staticmethod(rushlight.amp.custom_fwd(lambda ctx, x: 2 * x, device_type="cpu"))

@@ -83,13 +83,13 @@ def name_of(kernel: Callable) -> str:
 
 # -- ops -------------------------------------------------------------------------------------------
 
-# Set by `rushlight.fast` with the first large elementwise op: the kind (worlds.py) of gradients that are put
-# off, made from the targets of a backward.
+# Set by `rushlight.fast` with the first large elementwise op: (targets of a backward) -> the kind of gradients
+# (core/worlds.py) that are computed later, in one loop.
 deferred_kind: Callable | None = None
 
 
 class Site:
-    """A place in the core that is no op, and has faster ways under this name."""
+    """A place in the core outside the ops that has faster ways. `name`: its name in fast/index.py."""
 
     __slots__ = ("elementwise", "name")
 
@@ -109,8 +109,8 @@ def reference(op: Any, of: str, kernel: Callable, args: tuple) -> Any:
 
 
 def least(op: Any, of: str = "", of_half: bool = False) -> float:
-    """From how many elements of its first array on an op (`of`: "") or its derivative by the input `of` may have a
-    faster way than its kernel or rule; inf where there is none. `of_half`: of arrays of 16-bit floats."""
+    """The least size of the first array for which a faster way exists; inf if none. `of`: the input whose derivative is
+    meant, "" for the op itself. `of_half`: for arrays of 16-bit floats."""
     found = index()
     return inf if found is None else found.least(op, of, of_half)
 
@@ -130,7 +130,7 @@ class LeastByDtype(dict):
 
 
 def has_own_way(op: Any) -> bool:
-    """Whether the op has a faster way of its own, besides that of all elementwise ops."""
+    """Whether the op has a faster way of its own, besides the loops for all elementwise ops."""
     found = index()
     return found is not None and (op.name, "") in found.WAYS
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from operator import itemgetter
 
-RETURN_TYPES: dict[str, type] = {}  # those of torch.return_types that were made
+RETURN_TYPES: dict[str, type] = {}  # {name: class}, filled by `return_type`
 
 
 def return_type(name: str, fields: list[str]) -> type:

@@ -95,7 +95,7 @@ class Client:
 
 
 class Waiting:
-    """A client that waits for keys. `answer()`: the reply once all keys are there."""
+    """A client that waits for keys. `answer()`: the reply when all keys exist."""
 
     def __init__(self, client: Client, keys: list[bytes], deadline: float, answer: Callable):
         self.client, self.keys, self.deadline, self.answer = client, keys, deadline, answer
@@ -131,7 +131,7 @@ class KeyValues:
         self.waiting = [w for w in self.waiting if w.client is not client]
 
     def run(self, client: Client, command: bytes, fields: list[bytes]) -> bool:
-        """Run one command and answer. False if it is no command of the store."""
+        """Run one command and answer. False for an unknown command."""
         values = self.values
         if command == b"set":
             self.put(*fields)

@@ -60,7 +60,7 @@ class World:
             self.left_at.setdefault(0, time.monotonic())
 
     def stopped(self, ranks: Sequence[int], end: float) -> str:
-        """Why to stop waiting for these ranks: one has left, or the time `end` is over. '' to go on."""
+        """Why to stop waiting for these ranks: a rank has left, or the time `end` is over. '' to continue."""
         self.look()
         if gone := set(self.left) & set(ranks):
             return f"rank {min(gone)} was lost"
@@ -125,7 +125,7 @@ class World:
                 pass
 
     def after_fork(self) -> None:
-        """In a forked child, for example a DataLoader's worker, which is no rank: close the copies of the parent's
+        """In a forked child, for example a DataLoader's worker, which has no rank: close the copies of the parent's
         connections."""
         if self.watch is not None:
             self.watch.close()

@@ -1,4 +1,4 @@
-"""Arguments before an op runs: binding, dimensions, numbers, promotion; and the ops on arguments that are no arrays."""
+"""Arguments before an op runs: binding, dimensions, numbers, promotion; and ops on arguments without arrays."""
 
 from __future__ import annotations
 
@@ -274,7 +274,7 @@ CONSTANTS: dict[tuple, Tensor | None] = {}
 def constant(value: Any, dtype: np.dtype) -> Tensor | None:
     """A Python number as a 0-d tensor of this dtype; None if the dtype must give way to it (1.5 with integers), or
     would round it to half precision."""
-    # nan is never found again, 0.0 == -0.0: made anew
+    # not cached: nan != nan, and 0.0 == -0.0
     if value != value or value == 0 and value.__class__ is not int:
         return fresh_constant(value, dtype)
     key = (dtype, value, value.__class__)  # 1 == 1.0, but only one of them leaves integers whole
@@ -335,7 +335,7 @@ def as_operand(value: Any, op: Op) -> tuple[Tensor, int]:
         d = dtypes.of_scalar(value)
         return created(from_array(np.asarray(value, None if d.category < dtypes.FLOATING else number_dtype(d)))), 2
     if isinstance(value, (ndarray, np.generic)):
-        # np.array(2.) is no number
+        # np.array(2.) counts as an array
         return created(from_array(np.asarray(value))), 0 if isinstance(value, ndarray) else 2
     raise type_error(
         f"{op.called}(): argument must be Tensor, not {type(value).__name__}",
@@ -425,7 +425,7 @@ def check_same_dtype(op: Op, tensors: Sequence[Tensor | None]) -> None:
         raise op_errors().dtypes_differ(op, tensors)
 
 
-# -- arguments that are no arrays ------------------------------------------------------------------
+# -- arguments without arrays ----------------------------------------------------------------------
 
 
 def fallback(op: Op, args: Sequence[Any], error: Exception, out: Any = None, *more: Any) -> Any:

@@ -120,7 +120,7 @@ def as_scalar(op: Any, what: str, item: Any) -> Any:
 INLINED = dtype_kind, as_given, as_scalar
 
 
-# -- what is known of an op
+# -- the facts about an op
 
 
 def classified(op: Op, name: str) -> str | int:
@@ -134,7 +134,7 @@ def classified(op: Op, name: str) -> str | int:
 def facts(
     op: Op, kind: GradientKind, reduces: bool = False, several: bool = False, of_half: bool = False
 ) -> dict[str, Any]:
-    """What `backward` knows of an op.
+    """The constants of `backward` for one op.
 
     `reduces`: a reduction; `several`: the op has several outputs; `of_half`: for gradients of 16-bit floats."""
     on_arrays, names = kind is AS_ARRAYS, ruled_inputs(op)
@@ -237,7 +237,7 @@ def in_single_tensors(rule: Callable) -> Callable:
 
 
 def rounded(found: Sequence[Any], g: Any) -> Sequence[Any]:
-    """Gradients in half precision if that of the first output is: mean and variance, that rules read, are in single."""
+    """The gradients in half precision if the first output's gradient is: the saved mean and variance are in float32."""
     if g is None or g._array.dtype.char not in HALVES:
         return found
     return [h if h is None or h.dtype is g.dtype else TENSORS["to"](h, g.dtype) for h in found]

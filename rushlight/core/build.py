@@ -211,7 +211,7 @@ def inplace(one: Op) -> Callable:
 
 
 def written_at_once(one: Op) -> Callable | None:
-    """ufunc(x, y, out=x) for operands of one dtype, else TypeError. None if the op is no ufunc."""
+    """ufunc(x, y, out=x) for operands of one dtype, else TypeError. None for other ops."""
     kernel: Any = one.kernel
     if not isinstance(kernel, np.ufunc) or one.result == BOOL:
         return None

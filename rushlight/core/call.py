@@ -229,7 +229,7 @@ def call(op: Any, kernel: Callable, args: Any, kwargs: dict, out: Any) -> Any:
     return tensor if out is None else into(out, tensor, *(values[: len(op.inputs)] if op.separate else ()))
 
 
-# -- what is known of an op ----------------------------------------------------------------------------
+# -- the facts about an op -----------------------------------------------------------------------------
 
 
 def result_type(op: Any) -> type:
@@ -239,7 +239,7 @@ def result_type(op: Any) -> type:
 
 
 def facts(op: Op) -> dict[str, Any]:
-    """What `call` knows of an op."""
+    """The constants of `call` for one op."""
     option = op.options.get
     listed = "tensors" in op.inputs
     single = tuple([name for name in op.inputs if name != "tensors"])
@@ -346,7 +346,7 @@ def tensor_list(op: Op, values: Sequence[Any], place: int, one_dtype: bool) -> t
 
 
 def check_one_dtype(op: Op, arrays: Sequence[Any], tensors: Sequence[Tensor | None]) -> None:
-    """RuntimeError unless the arrays that are there have one dtype."""
+    """RuntimeError unless the arrays (except None) have one dtype."""
     first = None
     for a in arrays:
         if a is not None:

@@ -114,7 +114,7 @@ def steps(
                 if node.op is not None and "own" in node.op.options:
                     graph_errors().check_fits(node, edge, ge)
                 ge = kind.fit(ge, edge.shape)
-            elif ge is g and edge.leaf:  # a leaf keeps what it gets, and g may go elsewhere too
+            elif ge is g and edge.leaf:  # a leaf keeps the array, and another edge may get g, too
                 ge = kind.own(g)
             known = grads.get(edge)
             grads[edge] = ge if known is None else add(known, ge)
@@ -326,7 +326,7 @@ def saved_tensors(self: Node) -> tuple[Tensor, ...]:
 Node.saved_tensors = property(saved_tensors)  # type: ignore[attr-defined]
 
 
-TORCHS = {"x": ("self",), "y": ("other", "exponent"), "out": ("result",)}  # torch's names of what is saved
+TORCHS = {"x": ("self",), "y": ("other", "exponent"), "out": ("result",)}  # torch's names of saved values
 
 
 def saved_by_name(op: Op) -> dict[str, property]:

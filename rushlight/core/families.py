@@ -76,7 +76,7 @@ def vjp(op: Op, kind: GradientKind, how: dict[str, Any]) -> Callable:
 
 
 def rules_that_name(op: Op, saved: str) -> tuple[bool, ...]:
-    """For each input, whether its rule needs what is saved under this name."""
+    """For each input, whether its rule names this saved value."""
     return tuple([saved in names for names in op.rule_arguments])
 
 
@@ -280,7 +280,7 @@ def saved_facts(saves: tuple, x: Tensor, r: ndarray, shape: tuple, axes: tuple |
 
 
 def check_settings(op: Op, args: tuple) -> None:
-    """TypeError for a dimension that is no integer, before the dtype is refused."""
+    """TypeError for a dimension that is not an integer, before the dtype is refused."""
     if args[1] is not None and args[1].__class__ is not int:
         op_errors().check_settings(op, args)
 

@@ -99,7 +99,7 @@ def forwarding(event: str) -> Callable:
     return forward
 
 
-UNWATCHED = Watcher()  # what an event does where there is no watcher around
+UNWATCHED = Watcher()  # receives the events if there is no outer watcher
 for event in [name for name, value in vars(Watcher).items() if isinstance(value, FunctionType)]:
     setattr(Inner, event, forwarding(event))
 

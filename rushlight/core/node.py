@@ -20,7 +20,7 @@ from rushlight.core.mode import mode
 engine = Higher("rushlight.core.engine")
 
 
-# -- the clock: numbers nodes and in-place writes; comparing two numbers tells which came first -------
+# -- the clock: numbers nodes and in-place writes in the order in which they happen ------------------
 
 tick = count(1).__next__
 
@@ -324,8 +324,8 @@ shown_names.IN_FILES[Handle] = "torch.utils.hooks", "RemovableHandle"
 class Packed:
     """A saved value after the pack hook of `by`, a `saved_tensors_hooks`.
 
-    `value`: the hook's result. `node`, `tangents`: those of the saved tensor. `raw`: a weak reference to the saved
-    array, for an output that was saved as an array."""
+    `value`: the hook's result. `node`, `tangents`: of the saved tensor. `raw`: a weak reference to the saved array
+    of an output; None for other values."""
 
     __slots__ = ("by", "value", "_node", "tangents", "raw")
 

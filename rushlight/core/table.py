@@ -147,7 +147,7 @@ def entries(*functions: Any) -> frozenset[Op]:
 
 
 def in_namespace(name: str) -> bool:
-    """Whether a name is that of a member of linalg, fft or special."""
+    """Whether this is the name of a member of linalg, fft or special."""
     return name.partition("_")[0] in NAMESPACES
 
 

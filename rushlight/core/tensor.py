@@ -1,6 +1,6 @@
 """class Tensor: a NumPy array and its place in the autograd graph.
 
-Only methods that are no ops stand here; the ops of the table are attached as methods when the table is built."""
+The class has the methods that are not ops; the ops of the table are attached as methods when the table is built."""
 
 from __future__ import annotations
 
@@ -233,7 +233,7 @@ class Tensor(Methods):
 
     @property
     def _base(self) -> Tensor | None:
-        """The base of a view; None if this tensor is no view."""
+        """The base of a view; None for other tensors."""
         return None if self._viewing is None else self._viewing[0]
 
     def _is_view(self) -> bool:

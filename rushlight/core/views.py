@@ -85,7 +85,7 @@ def detached(x: Tensor) -> Tensor:
 
 
 def leave_graph(x: Tensor) -> None:
-    """Take a tensor that is no view out of the graph. Views of the tensor stay in the graph until the next write."""
+    """Take a tensor (not a view) out of the graph. Its views stay in the graph until the next write."""
     # the samples of a batched tensor leave the graph, too
     x._array, x._node = detached(x)._array, None
     if views := [ref(view) for view in living_views(x) if view._node is not None]:
@@ -158,7 +158,7 @@ class CopySlices(Node):
 
     __slots__ = ("in_order", "region", "strides")
     region: Region
-    in_order: bool  # whether the base lies in C order
+    in_order: bool  # whether the base is contiguous in C order
     strides: tuple  # of the base, in elements: the meaning of as_strided depends on the base's strides
 
     def arrays(self, g: np.ndarray) -> tuple:
@@ -400,7 +400,7 @@ def all_views(root: Tensor) -> list[Tensor]:
 
 
 def living_views(root: Tensor) -> list[Tensor]:
-    """The views of a tensor that ops have made: `all_views` without those of Functions."""
+    """The views of a tensor that ops have made: `all_views` without the views that Functions returned."""
     return [view for view in all_views(root) if view._viewing[2] is not None]  # type: ignore[index]
 
 

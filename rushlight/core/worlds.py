@@ -71,8 +71,8 @@ def not_implemented(function):
 
 
 def present(op: Op) -> None:
-    """Load parts of the library until all names in the op's rules are there. `co_names` has names of attributes, too,
-    such as `shape`, which are not in the world: such a rule loads all parts."""
+    """Load parts of the library until all names in the op's rules exist. A rule that reads an attribute such as `shape`
+    loads all parts, because `co_names` has names of attributes, too."""
     names = {name for rule in op.rules.values() if rule is not None for name in rule.__code__.co_names}
     while not names <= TENSORS.keys() | vars(builtins).keys() and next_part():
         pass
@@ -182,7 +182,7 @@ class Tensors:
 
     @staticmethod
     def add(a: Tensor, b: Tensor) -> Tensor:
-        return b + a if a.is_sparse else a + b  # dense + sparse is dense, sparse + dense is no op
+        return b + a if a.is_sparse else a + b  # dense + sparse is dense; there is no op sparse + dense
 
     @staticmethod
     def own(g: Any) -> Any:

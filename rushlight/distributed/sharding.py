@@ -1,5 +1,5 @@
-"""Parameters divided over the ranks of a group. A `Unit` gathers the parameters of a module when its forward begins,
-frees them, and gathers them again in backward."""
+"""Parameters divided over the ranks of a group. A `Unit` gathers a module's parameters
+for the forward, frees the full parameters, and gathers again for backward."""
 
 from __future__ import annotations
 

@@ -318,9 +318,9 @@ def add_windows(g: ndarray, shape: tuple, dim: int, size: int, step: int) -> nda
     r = np.zeros((*shape[:dim], rows, step, *shape[dim + 1 :]), g.dtype)
     g = np.moveaxis(g, -1, dim + 1)
     for k in range(0, size, step):
-        part, first = g[(*before, slice(None), slice(k, k + step))], k // step
-        r[(*before, slice(first, first + count), slice(part.shape[dim + 1]))] += part
-    return plain(r.reshape(*shape[:dim], rows * step, *shape[dim + 1 :])[(*before, slice(n))])
+        part, first = g[before + (slice(None), slice(k, k + step))], k // step
+        r[before + (slice(first, first + count), slice(part.shape[dim + 1]))] += part
+    return plain(r.reshape(*shape[:dim], rows * step, *shape[dim + 1 :])[before + (slice(n),)])
 
 
 def contiguous(x: ndarray) -> ndarray:

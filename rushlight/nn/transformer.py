@@ -191,8 +191,8 @@ class TransformerDecoder(Module):
 
 
 class _Layer(Module):
-    """Attentions and a small network. The output of each is added to its input; the norm comes after it, or before it
-    if `norm_first`."""
+    """Attentions and a small network. Each output is added to the input; the norm comes after the sum, or
+    before the block if `norm_first`."""
 
     _attentions: tuple[str, ...] = ("self_attn",)
 

@@ -119,7 +119,7 @@ def stands_for(new: Any, old: Any) -> bool:
 
 
 def is_bare(t: Tensor) -> bool:
-    """Whether a tensor has no gradient, no attributes and no hooks, and is no leaf."""
+    """Whether a tensor is not a leaf and has no gradient, attributes or hooks."""
     return t._grad is None and not t.__dict__ and (t._node is None or not t._node.leaf and t._node.hooks is None)
 
 

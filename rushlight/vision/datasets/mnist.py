@@ -75,7 +75,7 @@ class MNIST(TrainOrTest):
         )
 
     def download(self) -> None:
-        """Download those of the four files that are missing. RuntimeError if a download fails."""
+        """Download the missing files of the four. RuntimeError if a download fails."""
         for name, md5 in self.resources:
             if not (Path(self.raw_folder) / name.removesuffix(".gz")).is_file():
                 download([mirror + name for mirror in self.mirrors], Path(self.raw_folder) / name, md5)
