@@ -32,30 +32,42 @@ PATCHING = threading.RLock()  # one trace at a time
 
 
 @lru_cache(maxsize=1)
-def known() -> tuple[tuple[dict, str, Any], ...]:
-    """(namespace, name, function) of all of torch's functions."""
+def places_of_functions() -> tuple[tuple[dict, str], ...]:
+    """(namespace, name) of all of torch's functions."""
     modules = [import_module("rushlight" + home) for home in HOMES]
     for name in dir(modules[0]):  # loads all functions except nn.functional's
         if modules[0]._HOME.get(name, "").startswith("nn.functional"):
             getattr(modules[0], name)
     return tuple(
-        (vars(module), name, f)
+        (vars(module), name)
         for module in modules
         for name, f in vars(module).items()
         if isinstance(private(f), (FunctionType, BuiltinFunctionType)) and not name.startswith("_")
     )
 
 
-@lru_cache(maxsize=1)
+def known() -> list[tuple[dict, str, Any]]:
+    """(namespace, name, function) of all of torch's functions. The functions are read anew for each trace, because the
+    first autocast of a program replaces some of them."""
+    if ORIGINALS:
+        return ORIGINALS[-1]
+    return [(namespace, name, namespace[name]) for namespace, name in places_of_functions()]
+
+
+ORIGINALS: list[list[tuple[dict, str, Any]]] = []  # `known()` before the running trace replaced the functions
+
+
+PATHS: dict[int, str] = {id(_assert): "torch._assert"}  # private, but in the traces of specialized functions
+
+
 def paths() -> dict[int, str]:
-    """The public place of each function, by its id: torch.relu."""
-    homes = {id(vars(import_module("rushlight" + home))): path for home, path in HOMES.items()}
-    found = {id(_assert): "torch._assert"}  # private, but in the traces of specialized functions
-    for namespace, name, f in known():
-        path = f"{homes[id(namespace)]}.{name}"
-        if id(f) not in found or name == f.__name__:
-            found.setdefault(id(f), path)
-    return found
+    """The public place of each function, by its id: torch.relu. Functions that were replaced since keep their place."""
+    found = known()
+    if any(id(f) not in PATHS for _, _, f in found):
+        homes = {id(vars(import_module("rushlight" + home))): path for home, path in HOMES.items()}
+        for namespace, name, f in found:
+            PATHS.setdefault(id(f), f"{homes[id(namespace)]}.{name}")
+    return PATHS
 
 
 def path_of(function: Any) -> str:
@@ -88,13 +100,14 @@ def recorded(take: Take, also: list[dict]) -> Iterator[None]:
     """A context in which torch's functions, the functions of `math`, and methods of tensors accept proxies: in torch's
     namespaces, and in the traced modules.
     """
-    originals = {id(f): f for _, _, f in known()}
-    places = list(known())
+    originals = known()
+    ids = {id(f) for _, _, f in originals}
+    places = [*originals]
     for namespace in also:
         places += [
             (namespace, name, f)
             for name, f in namespace.items()
-            if id(f) in originals or (id(namespace), name) in WRAPPED or name in namespace.get(WHOLE, ())
+            if id(f) in ids or (id(namespace), name) in WRAPPED or name in namespace.get(WHOLE, ())
         ]
     places += [(vars(math), name, f) for name, f in vars(math).items() if isinstance(f, BuiltinFunctionType)]
     made: dict[int, Any] = {}
@@ -103,6 +116,7 @@ def recorded(take: Take, also: list[dict]) -> Iterator[None]:
         (name, f) for name, f in vars(Tensor).items() if isinstance(f, FunctionType) and not name.startswith("_")
     ]
     with PATCHING:
+        ORIGINALS.append(originals)
         try:
             for name, f in methods:  # tensor.to(proxy)
                 setattr(Tensor, name, recording(f, take, "call_method", name))
@@ -113,6 +127,7 @@ def recorded(take: Take, also: list[dict]) -> Iterator[None]:
                 namespace[name] = made[id(f)]
             yield
         finally:
+            ORIGINALS.pop()
             for namespace, name, f in places:
                 namespace[name] = f
             for name, f in methods:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 
 import rushlight
@@ -28,3 +31,24 @@ def test_a_tracer_goes_into_layers():
         "call_function",
         "output",
     ]
+
+
+AUTOCAST = """
+import rushlight as torch
+from rushlight import fx, nn
+
+def product():
+    with torch.autocast("cpu"):
+        return torch.mm(torch.ones(2, 2), torch.ones(2, 2)).dtype
+
+first = fx.symbolic_trace(lambda x: torch.mm(x, x).relu())
+before = product()
+second = fx.symbolic_trace(nn.Linear(2, 3))
+print(before, product(), [node.target.__name__ for node in first.graph.nodes if node.op == "call_function"])
+print("torch.mm" in first.code, "torch.mm" in fx.symbolic_trace(lambda x: torch.mm(x, x)).code)
+"""
+
+
+def test_autocast_still_converts_after_another_trace():
+    done = subprocess.run([sys.executable, "-c", AUTOCAST], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == ["torch.bfloat16 torch.bfloat16 ['mm']", "True True"]

@@ -11,7 +11,7 @@ import pytest
 from tests.support.paths import ROOT
 
 FILES = {
-    "rushlight/core/views.py": ["tests/core/test_views.py"],
+    "rushlight/core/views.py": ["tests/core/test_views.py", "tests/core/test_views_out.py"],
     "rushlight/ops/math/elementwise.py": ["tests/ops/math/test_elementwise.py"],
     "rushlight/ops/user_ops.py": ["tests/ops/test_user_ops.py"],
     "rushlight/fast/dispatch.py": ["tests/fast"],
