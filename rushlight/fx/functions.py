@@ -47,8 +47,8 @@ def places_of_functions() -> tuple[tuple[dict, str], ...]:
 
 
 def known() -> list[tuple[dict, str, Any]]:
-    """(namespace, name, function) of all of torch's functions. The functions are read anew for each trace, because the
-    first autocast of a program replaces some of them."""
+    """(namespace, name, function) of all of torch's functions. Read anew for each trace, because the first autocast
+    of a program replaces functions."""
     if ORIGINALS:
         return ORIGINALS[-1]
     return [(namespace, name, namespace[name]) for namespace, name in places_of_functions()]
