@@ -47,7 +47,7 @@ def places_of_functions() -> tuple[tuple[dict, str], ...]:
 
 
 def known() -> list[tuple[dict, str, Any]]:
-    """(namespace, name, function) of all of torch's functions. Read anew for each trace, because the first autocast
+    """(namespace, name, function) of all of torch's functions. Read again for each trace, because the first autocast
     of a program replaces functions."""
     if ORIGINALS:
         return ORIGINALS[-1]
