@@ -89,7 +89,7 @@ deferred_kind: Callable | None = None
 
 
 class Site:
-    """A place in the core outside the ops that has faster ways. `name`: its name in fast/index.py."""
+    """A place in the core, not an op, whose faster ways fast/index.py lists under `name`."""
 
     __slots__ = ("elementwise", "name")
 

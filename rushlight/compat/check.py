@@ -16,7 +16,7 @@ from rushlight.compat.hook import OURS, exists
 from rushlight.compat.run import NotAProgram, cells, check_readable, without_magic
 
 PRESENT, RAISES, MISSING = "ok", "raises", "missing"
-# where a class is used by a call or in a `with` statement
+# the methods of a class that a call or a `with` statement uses
 ENTRANCES = ("__new__", "__init__", "__enter__")
 
 

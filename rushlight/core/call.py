@@ -39,7 +39,7 @@ from rushlight.core.views import filled, into, register
 
 new = object.__new__
 
-# Settings that are Python numbers, as all settings of a user's own ops. A tensor of one element is a number:
+# Settings that are Python numbers, like every setting of a user's own op. A tensor of one element counts as a number:
 # F.softplus(x, beta=t).
 NUMBERS = frozenset(
     (

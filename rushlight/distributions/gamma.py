@@ -86,7 +86,7 @@ class StandardDirichlet(StandardGamma):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, g: Tensor) -> Tensor:
-        """Each element has the derivative of a Beta sample; the other elements change in proportion."""
+        """dx_i / da_i is the derivative of a Beta sample; the other elements change in proportion."""
         a, x, g = (t._array.astype(np.float64) for t in (*ctx.saved_tensors, g))
         moved = beta_slope(a, a.sum(-1, keepdims=True) - a, x) / (1 - x)
         return from_array((moved * (g - (x * g).sum(-1, keepdims=True))).astype(ctx.saved_tensors[0]._array.dtype))

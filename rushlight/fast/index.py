@@ -37,8 +37,8 @@ SCAN_ELEMENTS = 1 << 12  # cumulative products of 51,200: NumPy 230 us, the loop
 DEFERRED_ELEMENTS = 1 << 18  # gradients of elementwise ops; from this size on, fresh memory dominates the time
 SUM_ELEMENTS = 1 << 18  # a sum of two gradients: mapping pages for a new array costs more than the sum
 TAP_ELEMENTS = 1 << 12  # elements that cost NumPy as much as the calls for a tap of an image
-WIDENED_ELEMENTS = 1 << 13  # float16 elements from which bits are moved: 100,000 in 40 us, not 165
-REMAINDER_BLOCK_ELEMENTS = 1 << 11  # elements from which blocks are faster than libm for each element
+WIDENED_ELEMENTS = 1 << 13  # the least size at which float16 is converted by its bits: 100,000 in 40 us, not 165
+REMAINDER_BLOCK_ELEMENTS = 1 << 11  # the least size at which blocks are faster than libm's calls
 REMAINDER_LOOP_ELEMENTS = 1 << 15  # 2 million: by a loop 4 ms, by blocks 16
 # Least numbers of a point, and least points, for computing all distances by a product
 DISTANCE_PRODUCT_NUMBERS, DISTANCE_PRODUCT_POINTS = 96, 25
@@ -161,7 +161,7 @@ def slow(passes: int) -> Way:
 
 
 def few() -> Way:
-    """Elementwise ops with several NumPy calls: the generated loop takes 0.2 us for small arrays."""
+    """Elementwise ops that take several NumPy calls: the loop is faster at any size (0.2 us for small arrays)."""
     return Way("rushlight.fast.elementwise", ELEMENTWISE_ELEMENTS, small=0)
 
 

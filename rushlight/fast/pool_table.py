@@ -120,8 +120,8 @@ def loop_of(dtype: np.dtype, with_places: bool) -> Loop:
 
 
 def by_loop(x: ndarray, table: ndarray, with_places: bool) -> list[ndarray] | None:
-    """The maxima of x (P, elements) in windows (O, K) of indices, (P, O), and their indices; None if NumPy should do
-    it.
+    """The maxima (P, O) of x (P, elements) over windows of indices (O, K), and with `with_places` their indices. None if
+    NumPy should compute them.
     """
     if x.dtype.char not in "fd" or table.dtype.char != "l" or not x.flags.carray:
         return None

@@ -1,4 +1,4 @@
-"""The ops that most programs use: loaded with the first missing name (core/lazy.py)."""
+"""The ops that most programs use: loaded with the first missing name (base/lazy.py)."""
 
 import rushlight.creation.ranges
 import rushlight.ops.tensor.random_tensors

@@ -286,7 +286,7 @@ class Part:
             saved.append((tensor.detach(), tensor._version))
             if self.early_stop and len(saved) == len(self.kinds):
                 raise Enough
-            return saved[-1][0]  # for a derivative computed by the function itself
+            return saved[-1][0]  # the function itself computes a derivative
 
         with self.surroundings.again(), saved_tensors_hooks(keep, lambda kept: kept), self.context, suppress(Enough):
             self.function(*self.args, **self.kwargs)

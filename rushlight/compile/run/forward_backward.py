@@ -51,7 +51,7 @@ class Twice:
 
 
 class Subsets:
-    """Backward parts for some of several results, made on first use."""
+    """The parts of backward for calls in which only some results have gradients; made on first use."""
 
     def __init__(self, late: Graph, part: Callable[[Graph], Any], results: int, given: list[set[int] | None]):
         self.late, self.part = outline(late) if results > 1 else Graph(), part

@@ -40,7 +40,7 @@ def dotted(path: Sequence[str | int]) -> str:
 
 
 def is_leaf(value: Any) -> bool:
-    """Whether a value is stored as one object: all but dicts, and lists that contain tensors or dicts."""
+    """Whether a value is stored as one object. False for dicts, and for lists that contain a tensor or a dict."""
     if isinstance(value, dict):
         return False
     if not isinstance(value, list):

@@ -177,7 +177,7 @@ def times(x: Tensor, factor: Any) -> Tensor:
 
 
 def over(x: Tensor, divisor: Any) -> Tensor:
-    """x / divisor, like `times`."""
+    """x / divisor. If the divisor is a Python number other than 0, the node saves no tensor."""
     recorded = x._node is not None and divisor.__class__ in (int, float) and divisor
     return e.fraction(x, divisor) if recorded else e.div(x, divisor)
 

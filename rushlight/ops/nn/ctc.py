@@ -13,7 +13,7 @@ if TYPE_CHECKING:  # names in rules, provided by the rule's world (core/worlds.p
 
 ARRAYS.update(ctc=kernels.ctc, ctc_slope=kernels.ctc_slope)
 
-# x (T, N, C) of log-probabilities, targets (N, S) or one after the other, lengths tuples of N ints
+# x (T, N, C) of log-probabilities, targets (N, S), or concatenated in 1-D; lengths: tuples of N ints
 # fmt: off
 ctc = inner(
     lambda x, targets, /, input_lengths, target_lengths, blank: ctc(x, targets, input_lengths, target_lengths, blank),

@@ -1,4 +1,4 @@
-"""Losses, element by element; nn.functional reduces them. A pair of ops looks up classes."""
+"""Losses of each element; nn.functional reduces them. `nll_loss` and `nll_loss_grad` look up classes."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from rushlight.creation.factories import from_numpy
 # third byte of the magic number -> dtype
 DTYPES = {0x08: ">u1", 0x09: ">i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: ">f8"}
 MAX_DIMENSIONS = 64  # the limit of a NumPy array
-# limit of unpacked bytes: this many, or this many times the file's size
+# limit of unpacked bytes: MAX_UNPACKED_BYTES + MAX_UNPACKED_RATIO times the file's size
 MAX_UNPACKED_BYTES, MAX_UNPACKED_RATIO = 2**27, 100
 CHUNK_BYTES = 2**20
 
