@@ -114,8 +114,8 @@ def divided(argument: Any, how: int, start: int, stop: int) -> Any:
 
 
 def parallel_for(part: Callable, count: int, step: int, least: int | None = None) -> None:
-    """Call `part(first, end, chunk)` on even ranges of the items 0 to `count`: one range per core, but not more than one
-    per `least` items (default: `step`). `chunk`: the items that a part computes at a time, at most `step`.
+    """Call `part(first, end, chunk)` on even ranges of the items 0 to `count`: one range per core, but at most one per
+    `least` items (default: `step`). `chunk`: the items that a part computes at a time, at most `step`.
     """
     parts = min(cores(), -(-count // (least or step)))
     if parts == 1:
