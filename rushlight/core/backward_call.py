@@ -143,7 +143,7 @@ def facts(
         rule = op.rules[name]
         given = rule and tuple([(classified(op, one), op.saves.index(one)) for one in parameters(rule)[1:]])
         from_elements = least(op, name, of_half) if on_arrays and rule else inf
-        # None: never faster; 0: always try a faster way; n: from this number of elements on
+        # `given`: None without a rule. The last item: None, never faster; 0, always try; n, from n elements on
         rules.append((i, name, given, None if from_elements == inf else from_elements))
     return {
         "names": tuple(names),

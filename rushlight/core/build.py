@@ -246,7 +246,8 @@ def written_at_once(one: Op) -> Callable | None:
 def flat_in(made: Tensor, input: Tensor, args: tuple) -> Tensor:
     """The result of a comparison as 0 and 1 in the input's dtype, with a gradient of zeros: x.lt_(y) is recorded."""
     shape, made = made._array.shape, TENSORS["to"](made, input.dtype)
-    for t in [t for t in (input, *args) if isinstance(t, Tensor) and t._node is not None] or [input]:
+    tensors = [t for t in (input, *args) if isinstance(t, Tensor) and t._node is not None]
+    for t in tensors or [input]:  # `overwrite(t, made)` is `made`, with a gradient of zeros for t
         made = TENSORS["overwrite"](TENSORS["expand"](t, shape), made)
     return made
 

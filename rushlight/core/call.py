@@ -41,13 +41,10 @@ new = object.__new__
 
 # Settings that are Python numbers, like every setting of a user's own op. A tensor of one element counts as a number:
 # F.softplus(x, beta=t).
-NUMBERS = frozenset(
-    (
-        *("alpha", "beta", "delta", "eps", "high", "input_scale", "lambd", "low", "max_val"),
-        *("min_val", "nan", "negative_slope", "neginf", "p", "posinf", "rcond", "scale"),
-        *("threshold", "value"),
-    )
-)
+NUMBERS = frozenset((
+    "alpha", "beta", "delta", "eps", "high", "input_scale", "lambd", "low", "max_val", "min_val", "nan",
+    "negative_slope", "neginf", "p", "posinf", "rcond", "scale", "threshold", "value",
+))  # fmt: skip
 
 # value["x"] becomes the variable x, array["x"] x_array, and edge["x"] x_edge: the node to which the gradient of x goes
 VARIABLES = {"value": "{}", "array": "{}_array", "edge": "{}_edge"}

@@ -196,11 +196,12 @@ def binary(op: Op, as_operator: bool = False) -> Callable:
     x_for_x, x_for_y = rules_that_name(op, "x")
     y_for_x, y_for_y = rules_that_name(op, "y")
     out_for_x, out_for_y = rules_that_name(op, "out")
-    has_x = op.rules["x"] is not None
-    has_y = op.rules["y"] is not None
+    has_x, has_y = [op.rules[name] is not None for name in op.inputs]
     saves_out = out_for_x or out_for_y
+    arrays = {op.saves[i] for i in op.freed}
     # a fixed order, so that no call sorts the saved values
     op.saves = ("x", "y", "out") if saves_out else ("x", "y")
+    op.freed = tuple([i for i, name in enumerate(op.saves) if name in arrays])
     op.make_node = node_class
 
     def call(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
@@ -317,7 +318,7 @@ def reduction(op: Op) -> Callable:
             a = input._array
         except (AttributeError, NoArray) as error:
             return fallback(op, (input, dim), error, out, keepdim)
-        if rerouted and a.dtype in rerouted and (floating or a.size):
+        if rerouted and a.dtype in rerouted and (floating or a.size):  # an empty array may have any dtype
             check_settings(op, (input, dim))
             (input,) = promoted(op, (input,))
             a = input._array

@@ -142,7 +142,7 @@ class Node:
     __slots__ = ("edges", "saved", "seq", "shape", "code", "at", "_writes", "extra")
 
     op: ClassVar[Any] = None  # the op's entry in the table
-    first: ClassVar[int | None] = 0  # index in `saved` of the first array; None if only settings are saved
+    first: ClassVar[int | None] = 0  # index in `saved` of the first array; None: no array to free
     leaf: ClassVar[bool] = False
     hooks: ClassVar[Any] = None  # a `Hooks` in the classes that `with_hooks` makes
     edges: tuple
@@ -358,7 +358,7 @@ class Hooks:
     def add(self, kind: str, hook: Any) -> Handle:
         hooks = getattr(self, kind)
         self.count += 1
-        # A hook registered inside a transform runs in that transform's backward only. `Gathering` checks this itself.
+        # A hook registered inside a transform runs in that transform's backward only. `Gathering` (graph.py) checks it.
         derivative = mode().derivative
         unbound = derivative is None or hasattr(hook, "gathers")
         hooks[self.count] = hook if unbound else partial(in_own_derivative, derivative, hook)

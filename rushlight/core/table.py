@@ -88,7 +88,7 @@ class Op:
         self.freed = tuple([i for i, name in enumerate(self.saves) if name in arrays])
         self.kernel: Callable
         self.call: Callable  # what users call
-        self.rule_call: Callable  # what rules call: parameters in the entry's order, numbers in every place
+        self.rule_call: Callable  # what rules call: parameters in the entry's order; every operand may be a number
         self.method: Callable  # what Tensor has: the tensor first, also for polygamma(n, x)
         self.inplace: Callable  # x.mul_(y)
         self.node_class: type[Node]
@@ -152,7 +152,7 @@ def in_namespace(name: str) -> bool:
 
 
 def rebind(function: Callable, world: dict[str, Any]) -> Callable:
-    """A function with the same code whose names are looked up in `world`, after the numbers of the user's file."""
+    """A function with the same code whose names mean those of `world`; numbers of the user's file come first."""
     if own := numbers(function):
         world = world.__class__({**world, **own})
     named = function.__name__, function.__defaults__, function.__closure__

@@ -91,6 +91,7 @@ def broadcast_axes(shape: tuple, to: tuple) -> tuple[int, ...]:
 
 
 def sum_to_array(g: np.ndarray, shape: tuple) -> np.ndarray:
+    """The gradient of an operand of this shape that the op broadcast."""
     axes = broadcast_axes(g.shape, shape)
     r = added(g, axes) if axes else g
     return r if r.shape == shape else r.reshape(shape)
@@ -113,11 +114,11 @@ class Arrays:
     method = "arrays"  # the node's method that runs the rules on such gradients
     names = ARRAYS  # what the names in rules mean
     records = False  # whether backward is recorded itself, for higher derivatives
-    # (g, node) -> the gradient as the node's rules take it; None: as it is
+    # (g, node) -> the gradient as the node's rules take it; None: unchanged
     arriving: Callable[[Any, Node], Any] | None = None
 
     def over(self, order: list[Node]) -> Arrays:
-        """The kind of gradients with which backward goes through these nodes."""
+        """The kind of gradients for a backward through these nodes; `Deferred` plans its loops here."""
         return self
 
     @staticmethod

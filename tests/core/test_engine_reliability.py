@@ -465,3 +465,12 @@ def test_the_default_mode_survives_an_exception_in_backward():
     with rushlight.no_grad(), pytest.raises(ZeroDivisionError):
         1 / 0
     assert rushlight.is_grad_enabled()
+
+
+def test_a_saved_output_alone_is_freed():
+    """ldexp saves its output for the exponent: the first backward frees the output, so a second one is refused."""
+    x, y = rushlight.tensor([2.0]), rushlight.tensor([3.0], requires_grad=True)
+    z = rushlight.ldexp(x, y)
+    z.backward()
+    with pytest.raises(RuntimeError, match="second time"):
+        z.backward()
