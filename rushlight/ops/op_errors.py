@@ -29,6 +29,7 @@ from rushlight.base.errors import (
 from rushlight.core.mode import mode
 from rushlight.core.table import PUBLIC, Op
 from rushlight.core.tensor import Tensor
+from rushlight.core.worlds import TENSORS
 
 MASKED = (
     "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, use "
@@ -139,6 +140,16 @@ def of_index(call: Failed) -> Exception:
     return index_error(said, hint or index_hint(said, call.args), **call.facts)
 
 
+def of_method(call: Failed) -> Exception | None:
+    """x.exp() in the formula of a user's op, whose names mean functions of arrays."""
+    name = getattr(call.error, "name", "")
+    if "own" not in call.op.options or name not in TENSORS:
+        return None
+    return type_error(
+        f"{call.op.called}: the formula calls the method {name}()", f"write {name}(x), not x.{name}()", **call.facts
+    )
+
+
 def internal(call: Failed) -> Exception | None:
     return unfit(call.op.called, tuple(call.args), {}, call.error) if of_internals(call.error) else None
 
@@ -161,6 +172,7 @@ RULES: tuple[tuple[Any, str, Callable[[Failed], Exception | None]], ...] = (
     (ValueError, "shape mismatch: value array", of_value),
     (ValueError, "broadcast", of_shapes),
     (TypeError, "() ", of_binder),
+    (AttributeError, "has no attribute", of_method),
     ((TypeError, NotImplementedError), "", of_dtype),
     (TypeError, "as an integer", lambda call: type_error(f"{call.op.called}(): {call.text}", **call.facts)),  # dim=1.5
     (IndexError, "", of_index),

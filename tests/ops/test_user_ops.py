@@ -349,6 +349,11 @@ WRONG = {
         "'coshh', which is not an op; did you mean cosh",
     ),
     "a module": ("torch.op(lambda x, /: torch.sinh(x), name='f')", TypeError, "write log(x), not torch.log(x)"),
+    "a method": (
+        "torch.op(lambda x, /: log(x.exp()), name='f')(torch.ones(2))",
+        TypeError,
+        "write exp(x), not x.exp()",
+    ),
     "a tensor": ("torch.op(lambda x, /: x + t, name='f')", TypeError, "make it an input: lambda x, t, /: ..."),
     "a rule of no input": (
         "torch.op(lambda x, /: sinh(x), name='f', y=lambda g: g)",
