@@ -65,7 +65,9 @@ class Symbol:
 
     def __bool__(self) -> bool:
         if self.true is None:
-            hint = "select elements by where(g > 0, a, b), maximum(a, b) or clamp_min(g, 0)"
+            hint = f"write `if lr:` or `if not lr:` for a setting lr, or multiply by {self.text}, which is 0 or 1"
+            if self.tape is not None:
+                hint = "select elements by where(g > 0, a, b), maximum(a, b) or clamp_min(g, 0)"
             raise RuleError(f"an `if` may test only whether a setting is 0 or state is None, not {self.shown}", hint)
         return self.true
 

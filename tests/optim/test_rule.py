@@ -93,7 +93,7 @@ ERRORS = [
     (a_number_of_the_file, "'RATE' is not an op", "make it a setting"),
     (a_function_of_the_file, "'optimizer' is not an op", "the lines of optimizer"),
     (a_misspelt_op, "there is no op 'sqtr'", "did you mean sqrt"),
-    (a_comparison, "may test only whether a setting is 0 or state is None, not (lr > 0.5)", "where(g > 0, a, b)"),
+    (a_comparison, "may test only whether a setting is 0 or state is None, not (lr > 0.5)", "multiply by (lr > 0.5)"),
     (an_if, "may test only whether a setting is 0 or state is None, not a result", "maximum(a, b)"),
     (a_reduction, "sum is not elementwise", "PerParameter"),
     (an_index, "g[0]: a rule computes all elements alike", "such as sqrt"),
