@@ -186,16 +186,17 @@ def extreme(intrinsic: Any, name: str) -> Any:
 def restrict(numba: Any, intrinsic: Any) -> Any:
     """An instruction: promise that the arrays of this function do not overlap.
 
-    LLVM checks only a few pairs of pointers at run time, and does not vectorize loops over more arrays. Field 4 of an
-    array's arguments is its data pointer. The function is also not inlined, so that it rounds in the same way for every
-    caller.
-    """
+    LLVM checks only a few pairs of pointers at run time, and does not vectorize loops over more arrays. The pointer
+    "x.4" of an array x is its data; the size of the last dimension of a 5-d array, "x.5.4", is an integer. The function
+    is also not inlined, so that it rounds in the same way for every caller. """
 
     @instruction(intrinsic, lambda: numba.types.void())
     def restrict(context, builder, kinds, args):
+        from llvmlite.ir import PointerType
+
         builder.function.attributes.add("noinline")
         for a in builder.function.args:
-            if a.name.endswith(".4"):
+            if a.name.endswith(".4") and isinstance(a.type, PointerType):
                 a.add_attribute("noalias")
 
     return restrict
