@@ -188,7 +188,7 @@ def restrict(numba: Any, intrinsic: Any) -> Any:
 
     LLVM checks only a few pairs of pointers at run time, and does not vectorize loops over more arrays. The pointer
     "x.4" of an array x is its data; the size of the last dimension of a 5-d array, "x.5.4", is an integer. The function
-    is also not inlined, so that it rounds in the same way for every caller. """
+    is also not inlined, so that it rounds in the same way for every caller."""
 
     @instruction(intrinsic, lambda: numba.types.void())
     def restrict(context, builder, kinds, args):
