@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable)
 
-# the most runs of `explain`; each level of graph breaks inside graph breaks takes two more runs
+# how often `explain` runs the function at most; each level of nested graph breaks takes two more runs
 EXPLAIN_RUNS = 8
 MODES = ("default", "lite", "reduce-overhead", "max-autotune-no-cudagraphs", "max-autotune")
 
@@ -51,10 +51,10 @@ def compile(  # type: ignore[misc]  # the overloads leave the settings to this s
     is an `OptimizedModule` around it.
 
     `backend`: "numba" (fused loops; needs Numba), "numpy" (calls of NumPy only), "eager" (nothing is compiled).
-    `options` switch off passes, {"extend": False}, "narrow", "decompose", "tables", "products", "simplify", "fuse",
-    "threads"; {"show": print} calls print with the program's text before and after each pass. Other options, torch's
-    `mode` and `dynamic` are accepted and change nothing: shapes are always static. RuntimeError for a mode that torch
-    does not have, or for a mode together with options.
+    `options`: {"extend": False} switches off the pass "extend"; the same for "narrow", "decompose", "tables",
+    "products", "simplify", "fuse", "threads". {"show": print} calls print with the program's text before and after each
+    pass. Other options, torch's `mode` and `dynamic` are accepted and change nothing: shapes are always static.
+    RuntimeError for a mode that torch does not have, or for a mode together with options.
 
     >>> f = rushlight.compile(lambda x: (x * 2).sum())
     >>> f(rushlight.ones(3))

@@ -16,7 +16,7 @@ STANCES = ("default", "eager_then_compile", "force_eager", "eager_on_recompile",
 
 
 def disable(fn: Callable | None = None, recursive: bool = True, *, reason: str | None = None) -> Any:
-    """A function that is not compiled: it runs eagerly, even when a compiled function calls it. Function and decorator.
+    """A function that is not compiled: it runs eagerly, even when a compiled function calls it. Also a decorator.
 
     >>> @rushlight.compiler.disable
     ... def noisy(x):
@@ -37,7 +37,8 @@ def disable(fn: Callable | None = None, recursive: bool = True, *, reason: str |
 
 
 class set_stance:
-    """The stance of compiled functions from now on: a call, a `with` block, or a decorator of a function.
+    """Sets the stance of compiled functions: from now on by a call, inside a `with` block, or inside a decorated
+    function.
 
     "force_eager": run eagerly. "eager_on_recompile": run eagerly if there is no program for the arguments yet;
     "fail_on_recompile": RuntimeError in this case. "default" and "eager_then_compile": make programs. RuntimeError for
@@ -62,7 +63,7 @@ class set_stance:
         take(self.before)
 
     def __call__(self, fn: Callable) -> Callable:
-        take(self.before)  # it was created as a decorator
+        take(self.before)  # the stance applies only inside the decorated function
 
         @wraps(fn)
         def called(*args: Any, **kwargs: Any) -> Any:
@@ -93,7 +94,7 @@ is_dynamo_compiling = is_compiling
 
 
 def is_exporting() -> bool:
-    """False: `export` calls the model in the ordinary way.
+    """Always False: `export` calls the model in the ordinary way.
 
     >>> rushlight.compiler.is_exporting()
     False

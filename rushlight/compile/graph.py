@@ -50,8 +50,8 @@ class Call:
     """An op of the table, run on `args` (values and settings), with the results `outs`. A call without `outs` is a
     check.
 
-    `late`: it belongs to the backward that the caller may run later; `shares`: (number of a result, number of a value
-    among the arguments) whose memory the result shows. `origin`: see Origin; None if a pass has made the call.
+    `late`: it belongs to the backward that the caller may run later; `shares`: pairs (number of a result, number of the
+    value among the arguments whose memory the result shows). `origin`: see Origin; None if a pass has made the call.
     """
 
     __slots__ = ("args", "late", "line", "op", "origin", "outs", "shares")
@@ -100,7 +100,7 @@ class Store:
     late = False
 
     def runs(self, *functions: Any) -> bool:
-        """A store is a call of no op."""
+        """Always False: a store does not call an op."""
         return False
 
     @property
@@ -114,8 +114,8 @@ class Graph:
 
     `results`: the returned values, flattened. `grads`: (leaf tensor, value or None) for each `.grad` that changed.
     `wrt`, if the caller may run backward: for each input in `edges` the gradient, or None. `given`: for each of these
-    gradients, the results that lead to it, if only by zeros (through `floor`). If none of these results has a gradient,
-    the gradient is None.
+    gradients, the results from which it comes, even if only zeros come from them (through `floor`). If none of these
+    results has a gradient, the gradient is None.
     """
 
     steps: list[Call | Store] = field(default_factory=list)
@@ -241,7 +241,8 @@ def shared(op: str, given: list[np.ndarray], made: list[np.ndarray]) -> tuple[tu
 
 
 def lineage(v: Value, parents: dict[Value, Value]) -> Iterator[Value]:
-    """The value, its base, the base of this base, and so on. A loop may store any of them in new memory."""
+    """The value, its base, the base of this base, and so on. They may be in different memory, because a loop can copy a
+    view."""
     yield v
     while v in parents:
         v = parents[v]

@@ -70,8 +70,8 @@ def warmup(say: Callable[[str, float], None] | None = None, names: list[str] | N
 
 
 def elementwise(names: list[str]) -> Iterator[tuple[str, Callable[[], object]]]:
-    """Forward and derivatives, also for a gradient of one repeated number, as `sum` and `mean` give it."""
-    import_module("rushlight.nn.functional")  # reads its tables
+    """The loops of forward and derivatives, also for a gradient of one repeated number, as `sum` and `mean` give it."""
+    import_module("rushlight.nn.functional")  # fills the table of ops
 
     for name in names:
         op = TABLE[name]

@@ -26,7 +26,7 @@ from rushlight.base.tracebacks import ours
 from rushlight.compile.capture.syntax import COMPREHENSIONS, Place, function_of, needs, place_of, read, tree_of, written
 from rushlight.compile.guards.guard_set import owned
 
-# the frames at a graph break, innermost first: (code, instruction)
+# (code, instruction) of each frame at a graph break, innermost first
 Stop = tuple[tuple[CodeType, int], ...]
 # Syntax that is not compiled.
 PYTHON_SYNTAX = (
@@ -82,8 +82,8 @@ def tree_of_function(function: FunctionType) -> ast.FunctionDef | None:
 
 
 class Piece(NamedTuple):
-    """The data of a piece. `depth`: the depth of nested pieces. `apart`: code objects of the surrounding functions,
-    which the piece must not call.
+    """The data of a piece. `depth`: the number of pieces that contain it. `apart`: code objects of the surrounding
+    functions, which the piece must not call.
     """
 
     tree: ast.FunctionDef
@@ -95,8 +95,8 @@ class Pieces:
     """The divided function, with calls of the pieces.
 
     `stops`: the frames at the graph breaks. `compiled(function)` makes a piece; `parts`: the pieces made so far.
-    `places`: further statements that change Python state. `counters`: positions or names of the arguments with another
-    number in each call. `plain`: divide only if no computation depends on these arguments.
+    `places`: further statements that change Python state. `counters`: positions or names of the arguments whose number
+    differs in each call. `plain`: divide only if no computation depends on these arguments.
     """
 
     def __init__(
@@ -110,7 +110,7 @@ class Pieces:
     ):
         self.whole, self.compiled = whole, compiled
         self.parts: list[Any] = []
-        # called function with graph breaks -> the same, compiled
+        # called function with graph breaks -> its compiled version
         self.inside: dict[FunctionType, Any] = {}
         self.codes: set[CodeType] = set()  # the code of called functions with graph breaks
         self.function: FunctionType | None = None
@@ -186,8 +186,8 @@ class Pieces:
 class Around:
     """Divides a definition.
 
-    `node`: the remaining definition. `made`: name -> piece. `entered`: the number of calls of functions with graph
-    breaks. `left`: the number of statements that stay Python."""
+    `node`: the definition that calls the pieces. `made`: name -> piece. `entered`: the number of calls of functions
+    with graph breaks. `left`: the number of statements that stay Python."""
 
     def __init__(
         self,
@@ -388,7 +388,7 @@ class Around:
         elif isinstance(s, ast.With) and all(self.harmless(item.context_expr) for item in s.items):
             s.body, _ = self.divided(s.body, known | written(*s.items))
         elif isinstance(s, (ast.With, ast.Try)):
-            self.entering(s)  # may catch errors: the body stays, but the functions that it calls are divided
+            self.entering(s)  # it may catch errors: its body stays Python, but the functions that it calls are divided
         return s, after
 
     def harmless(self, e: ast.expr) -> bool:
@@ -421,7 +421,7 @@ class Around:
             or any(n.startswith("value ") for n in written(s))
             and any(p.inside(s) for p in self.moved)
         ):
-            # the lifted statement itself changes Python state: a function that it calls is divided
+            # this statement was lifted, and still changes Python state: the function that it calls is divided instead
             return
         if isinstance(s, (ast.If, ast.Return, ast.Assign, ast.AugAssign, ast.Expr)) and getattr(s, field) is not None:
             setattr(s, field, self.lifting(getattr(s, field), lifted)[0])
@@ -517,7 +517,7 @@ def tuple_of(variables: list[str], ctx: Any) -> ast.expr:
 
 
 def grows(call: ast.Call, methods: set[str] = LIST_METHODS) -> bool:
-    """Whether the call is one of these methods."""
+    """Whether the call calls one of these methods."""
     return isinstance(call.func, ast.Attribute) and call.func.attr in methods
 
 

@@ -24,7 +24,7 @@ def find(source: Source, arguments: list[Any]) -> Tensor:
 
 
 def picker(sources: list[Source], suffix: str = "") -> Callable[[list[Any]], list[Any]]:
-    """A function of the arguments that returns `find` of each source, as one generated expression, for speed."""
+    """A function that maps the arguments to the tensor of each source. It is one generated expression, for speed."""
     names, parts = {}, []
     for k, (place, what) in enumerate(sources):
         names[f"t{k}"] = what

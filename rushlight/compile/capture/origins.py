@@ -35,7 +35,8 @@ class Origins:
         return found
 
     def calling(self, op: Any) -> Origin:
-        """By the frames from the op to the user's: the outermost function of nn.functional."""
+        """The origin by the frames between the op and the user's code: an optimizer, or the outermost function of
+        nn.functional."""
         name = op.called
         frame: FrameType | None = sys._getframe(2)
         while frame is not None and ours(frame.f_code.co_filename):

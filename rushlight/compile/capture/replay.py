@@ -31,7 +31,7 @@ class Replay:
         self.grads = [v for v in (*[v for _, v in graph.grads], *graph.wrt) if v is not None]
         self.written = {keyed(s.target.source): s.value for s in graph.steps if isinstance(s, Store)}
         self.halves = any(of_half(v.dtype) for s in graph.steps for v in s.outs)
-        self.drew: dict[int, np.ndarray] = {}  # number of a value of random numbers -> array
+        self.drew: dict[int, np.ndarray] = {}  # number of a value that holds random numbers -> its array
         # values that a program saves for backward but the traced run did not have: index -> function of the noise
         self.unsure: dict[int, Callable[[Noise], np.ndarray]] = {}
         self.noise: Noise | None = None
@@ -72,10 +72,11 @@ class Replay:
         self.known[number] = self.drew[number] = array.copy()
 
     def shaken(self, arrays: list[np.ndarray], written: list) -> Iterator[list[np.ndarray]]:
-        """Endless runs with different rounding noise after each op: (results, `written` memory, gradients) of each."""
+        """Repeats the run endlessly, each time with other rounding noise after each op. Yields the results, the
+        `written` memory and the gradients of each run."""
         ends = [*self.results, *[self.written[keyed(source)] for source in written], *self.grads]
         for seed in count():
-            # seed 0 without noise in half precision: the run to compare with
+            # the first run, with which the others are compared, has no noise in half precision
             self.noise = Noise(seed, halves=seed > 0)
             self.begin(arrays, Counter(v.traced for v in ends if v.traced))
             self.known.update(self.drew)

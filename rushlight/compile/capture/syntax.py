@@ -42,14 +42,14 @@ class Place(NamedTuple):
         )
 
     def holds(self, node: Any) -> bool:
-        """Whether this place, of a statement, contains the syntax node."""
+        """Whether the statement at this place contains the syntax node."""
         return bool(
             (self.line, self.column) <= (node.lineno, node.col_offset)
             and (node.end_lineno, node.end_col_offset) <= (self.end, self.last)
         )
 
     def calls(self, node: ast.Call) -> bool:
-        """Whether this place is the call `node`: no other call ends there. Without columns: whether it may be."""
+        """Whether the call `node` is at this place: no other call ends there. Without columns: whether it may be."""
         return self.inside(node) if self.column < 0 else (self.end, self.last) == (node.end_lineno, node.end_col_offset)
 
 
@@ -150,7 +150,7 @@ def same(a: CodeType, b: CodeType) -> bool:
 
 
 def own(constant: Any) -> str:
-    """A constant as text, to compare type and value; qualified names without the enclosing functions."""
+    """A constant as text, to compare type and value; a qualified name is given without the enclosing functions."""
     return repr(constant).rpartition("<locals>.")[2] if isinstance(constant, str) else repr(constant)
 
 

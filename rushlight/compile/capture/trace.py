@@ -39,7 +39,7 @@ class CannotCompile(Exception):
 
 
 class Entry(Node):
-    """The node of an argument during a traced run: hides the graph that the argument was computed by."""
+    """The node of an argument during a traced run: hides the graph that computed the argument."""
 
     __slots__ = ()
 
@@ -63,7 +63,7 @@ class Tracer(Watcher):
     value. The tracer keeps no arrays alive: for a value made by an op it stores only shape, dtype and layout.
     """
 
-    records = True  # backward runs as ops
+    records = True  # backward consists of ops, so that they are recorded
 
     def __init__(self, known: dict[int, Any], apart: frozenset = frozenset()):
         """`known`: id of an array that existed before the run -> (array, its source: the place where the next run finds
@@ -84,7 +84,8 @@ class Tracer(Watcher):
         self.born: dict[int, int] = {}  # id of a view's array -> len(steps) when the view was made
         self.outside: dict[int, bool] = {}  # ids of arrays that creation functions made
         self.written: dict[int, int] = {}  # id of an array -> len(steps) at the last write
-        # source of a known array that was written to -> the array; its elements before that
+        # both: source of a known array that was written to -> the array, and a copy of its elements before the first
+        # write
         self.overwritten_arrays: dict[Any, np.ndarray] = {}
         self.overwritten: dict[Any, np.ndarray] = {}
         # id of an array of random numbers -> (generator's method, args, kwargs, array)
@@ -97,7 +98,7 @@ class Tracer(Watcher):
         self.stops: list[tuple] = []  # for each graph break the user's frames, innermost first
         # (tensor, line, frames) for each `t.data = ...`
         self.replaced_data: list[tuple[Tensor, str, tuple]] = []
-        self.late = False  # whether the backward runs that the caller may run later
+        self.late = False  # True during the backward that the caller may run later
         # values of the function's own tensors that decide the shape of a result -> (tensor, its bytes)
         self.deciding: dict[Value, tuple[Tensor, bytes]] = {}
         self.origins = Origins()
@@ -129,7 +130,7 @@ class Tracer(Watcher):
         self.steps.append(Call(name, values, made, here, self.late, shares, origin))
 
     def as_recorded(self, op: Any, args: tuple, values: tuple, made: tuple) -> tuple:
-        """(name, values, arrays) of the call that a program makes in place of an op's."""
+        """(name, values, arrays) of the call that a program makes in place of the op's call."""
         arrays = [t._array for t in tensors_in(args)]
         if op is dropout_mask.op:  # dropout draws in memory order: pass an array of the same layout
             return op.name, (layout_of(args[0]._array), *values[1:]), arrays
@@ -281,8 +282,8 @@ class Tracer(Watcher):
         return True
 
     def region(self, array: np.ndarray, root: np.ndarray) -> tuple | None:
-        """The (shape, strides, offset) of a view in its base `root`, in elements. None, with a stop, if there is
-        none."""
+        """The (shape, strides, offset) of a view in its base `root`, in elements. If there is none, records a graph
+        break and returns None."""
         if array.dtype != root.dtype or not root.flags.c_contiguous:
             self.stop("writes through a view of memory with gaps or of another dtype")
             return None
@@ -383,8 +384,8 @@ def layout_of(array: np.ndarray) -> Value:
 
 
 def without_memory(array: np.ndarray) -> np.ndarray:
-    """An array of the same shape, dtype and layout that takes no memory: all elements share one place if
-    C-contiguous."""
+    """An array of the same shape, dtype and layout that takes no memory. If it is C-contiguous, all its elements have
+    one address."""
     if array.flags.c_contiguous:
         return np.ndarray(array.shape, array.dtype, ADDRESS_SPACE, 0, (0,) * array.ndim)
     order = sorted(range(array.ndim), key=lambda d: -abs(array.strides[d]))
@@ -434,7 +435,7 @@ def fails_on_zeros(kernel: Callable, args: Any) -> bool:
 
 
 def tensors_in(args: Any) -> Iterator[Tensor]:
-    """The tensors among the arguments, in the order of `values_in`."""
+    """The tensors among the arguments, in the order in which `values_in` gives their values."""
     for a in args:
         if isinstance(a, Tensor):
             yield a

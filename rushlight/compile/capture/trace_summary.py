@@ -32,15 +32,15 @@ from rushlight.core.node import Node
 from rushlight.core.tensor import Tensor, from_array
 from rushlight.core.worlds import AS_TENSORS
 
-# steps after which NumPy stops searching; its type stub allows only 0 and -1
+# steps after which NumPy stops searching for a common element; its type stub allows only 0 and -1
 MAX_WORK: Any = 10_000
 
 
 class Expected(NamedTuple):
     """Arrays of an eager run, to compare a program with.
 
-    `results`; `grads`: the `.grad` that the run set; `wrt`: the gradients that a backward after the run gives, from
-    gradients of ones; `leaves`: the leaves of `grads`."""
+    `results`; `grads`: the `.grad` that the run set; `wrt`: the gradients that a backward after the run gives if the
+    results' gradients are ones; `leaves`: the leaves of `grads`."""
 
     results: list[np.ndarray]
     grads: list[np.ndarray]
@@ -70,7 +70,7 @@ def entered(flat: list[Tensor]) -> Iterator[Callable[[], None]]:
         for t, entry, origin, unwritten in begun:
             entry.edges = (origin,)
             t._node = origin if t._node is entry else t._node
-            # the run contains the first write, so its log belongs to the node, too
+            # the first write happened in the run, so the log of writes belongs to the node, too
             if unwritten and t._writes is not None:
                 origin._writes = t._writes
 
@@ -172,7 +172,7 @@ class Outline:
         changed = frozenset((id(group), name) for group, name, *_ in changed_settings(last.before, self.before))
         others = last.before.difference(self.before, changed)
         if not others:
-            # also settings that do not affect a number: Rprop reads lr in its first step only
+            # includes settings on which no number depends: Rprop reads lr in its first step only
             self.free = changed
         if self.bytes == last.bytes and (others or not changed):
             return None
@@ -274,7 +274,7 @@ def overlaps(tracer: Tracer, flat: list[Any], snapshot: Snapshot) -> None:
 
 
 def everyone(flat: list[Tensor], snapshot: Snapshot) -> list[tuple[str, Any]]:
-    """The source of each tensor that exists before the run. An argument that the function also reaches is an
+    """The source of each tensor that exists before the run. An argument that the function also reaches counts as an
     argument."""
     found: dict[int, tuple[str, Any]] = {}
     for i, t in enumerate(flat):
@@ -287,8 +287,8 @@ def everyone(flat: list[Tensor], snapshot: Snapshot) -> list[tuple[str, Any]]:
 def backward_of(live: list[Tensor], tracer: Tracer, everyone: list, gives: list) -> tuple[list, list, list]:
     """Trace the backward that the caller may run after the call, from the results `live`.
 
-    Returns (sources of the inputs with a gradient, the gradients' values, for each the numbers of the results it comes
-    from). Appends the gradients' arrays to `gives`."""
+    Returns (sources of the inputs with a gradient, the gradients' values, for each gradient the numbers of the results
+    it comes from). Appends the gradients' arrays to `gives`."""
     below = reachable([t._node for t in live])  # type: ignore[misc]
     nodes = inputs_below(below, everyone)
     hooked = [n for n in below if n.hooks is not None]

@@ -150,7 +150,7 @@ def free(node: ast.AST, bound: frozenset[str] = frozenset()) -> Iterator[Any]:
 
 
 def free_in_function(node: ast.FunctionDef | ast.Lambda, bound: frozenset[str]) -> Iterator[Any]:
-    """`free` of the decorators and defaults, and of the body, where the parameters are bound."""
+    """`free` for the decorators and defaults, and for the body, where the parameters are bound."""
     a = node.args
     decorators = node.decorator_list if isinstance(node, ast.FunctionDef) else []
     for outer in (*decorators, *a.defaults, *(d for d in a.kw_defaults if d)):
@@ -164,7 +164,7 @@ def free_in_function(node: ast.FunctionDef | ast.Lambda, bound: frozenset[str]) 
 
 
 def free_in_class(node: ast.ClassDef, bound: frozenset[str]) -> Iterator[Any]:
-    """`free` of the decorators and bases, and of the body, which binds the class's own names."""
+    """`free` for the decorators and bases, and for the body, which binds the class's own names."""
     for outer in (*node.decorator_list, *node.bases, *node.keywords):
         yield from free(outer, bound)
     own = frozenset(name for s in node.body for name in bound_by(s))
@@ -325,7 +325,7 @@ class Bundle:
         return f"globals()[{given!r}]" if given in taken else given
 
     def element(self, module: str, name: str) -> str | None:
-        """A global name of loops; `module_text.Module` overrides this."""
+        """The name in the text for a global that only loops use. `module_text.Module` overrides this."""
         raise CannotBundle(f"{module} uses {name}, which it does not define")
 
 

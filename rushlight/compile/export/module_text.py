@@ -50,7 +50,7 @@ INSTEAD = {
     ("rushlight.fast", "row_loops"): (OURS, "LOOPS"),
     ("rushlight.fast.row_text", "loop_of"): (OURS, "loop_of"),
 }
-# ways whose loops are generated from rules of the op table, which exported texts do not contain
+# modules of faster ways whose loops are generated from the op table's rules; exported texts do not contain these rules
 NOT_EXPORTED = {"rushlight.fast.recurrent_loops"}
 IN_FOLDERS = {("rushlight.loops.budget", "Budget"): (OURS, "Spent")}
 NUMPY = ("asarray", "copyto", "inf", "matmul", "nan")  # names that a program imports from NumPy
@@ -101,8 +101,7 @@ class Module(Bundle):
         return None if self.names[key] == name else self.names[key]
 
     def meaning(self, module: str, node: Any) -> str | None:
-        """As for other texts; a kernel's faster way (base/faster.py:site) is written with it, unless rushlight.fast is
-        off."""
+        """Also writes a kernel's faster way (base/faster.py:site) with the kernel, unless rushlight.fast is off."""
         if not isinstance(node, ast.Name) or node.id != "site":
             return super().meaning(module, node)
         kernel: Any = self.tree
@@ -165,7 +164,7 @@ class Module(Bundle):
         return self.function(name, kernel)
 
     def rows(self, name: str) -> str:
-        """The function of large arrays for an op (fast/softmax_norm.py)."""
+        """The function that runs an op on large arrays (fast/softmax_norm.py)."""
         function = ROWS[name, ""]
         if function.__name__ == "along_a_dimension":
             self.along += (name, "", "rows"), (name, "", "across")

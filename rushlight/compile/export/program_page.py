@@ -21,7 +21,7 @@ from rushlight.ops.result_names import RESULT_NAMES
 WIDTH = 100
 MAX_ORIGINS_IN_NAME = 4
 BACKWARD = "_backward"  # the end of the name of a backward, such as linear_backward
-MAX_PLACES = 3  # most of the user's statements named above a statement
+MAX_PLACES = 3  # at most this many of the user's statements are named above a statement of the page
 HEAD = '''"""{title}
 
 For reading: the program that runs, with other names. A loop stands here as a function of whole
@@ -42,7 +42,7 @@ def program_page(program: Any, function: Any, kind: Any) -> str:
     sheets = [Sheet(p.parts.page, namer, given) for p in program.parts]
     for sheet in sheets:
         sheet.give_names()
-        # the results of forward after the function's own are read by backward
+        # forward's results beyond the function's own are the values that backward reads
         results = [replaced(text, sheet.names) for text in sheet.page.results]
         sheets[-1].saved = [identifier(text) for text in results[program.results :]]
     blocks: list[str] = []
@@ -183,7 +183,7 @@ class Sheet:
         return {"seed": "grad_output", "number": "number"}.get(kind, kind)
 
     def told_inputs(self) -> Iterator[str]:
-        """The arguments and parameters with dtypes and shapes; the remaining ones as a count."""
+        """The arguments and parameters with dtypes and shapes, then the number of the remaining arrays."""
         rest = 0
         own = {*self.arguments}
         parameters = {p for o in self.state.optimizers for p in o.state}

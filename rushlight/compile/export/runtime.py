@@ -87,8 +87,8 @@ class Kept:
     """The cache of a function's machine code, for Numba: files named by a digest of everything that the code depends
     on.
 
-    Numba's own cache compares the times of source files. A text has no time, copying a folder changes times, and the
-    folder must be writable."""
+    Numba's own cache compares the times of source files, and needs a writable folder. A text has no time, and copying a
+    folder changes times."""
 
     def __init__(self, text):
         self.text = text
@@ -131,8 +131,8 @@ class Kept:
 
 @cache
 def places():
-    """Folders for machine code: beside this file, and the user's (RUSHLIGHT_CACHE), for when the first cannot be
-    written."""
+    """Folders for machine code: the folder of this file, and the user's (RUSHLIGHT_CACHE), which is used if the first
+    cannot be written."""
     here = Path(__file__)
     own = f"{here.parent.name}-{digest(here.read_bytes())}"
     base = os.environ.get("RUSHLIGHT_CACHE") or os.path.join(
@@ -239,7 +239,8 @@ def has_numba():
 
 
 def may_fall_back():
-    """Whether NumPy does the work of a loop that is still being compiled: no, a program waits."""
+    """Whether NumPy does the work of a loop that is still being compiled. Always False: a program waits for the
+    loop."""
     return False
 
 
@@ -287,5 +288,5 @@ def by_rows(rows: Callable | None, kernel: Callable) -> Callable:
 
 
 def staying(kernel: Callable, last: int) -> Callable:
-    """The kernel with its result in the dtype of its input number `last`."""
+    """The kernel, with its result converted to the dtype of input number `last`."""
     return lambda *args: np.asarray(kernel(*args)).astype(args[last].dtype, copy=False)

@@ -51,7 +51,7 @@ from rushlight.core.tensor import Tensor
 from rushlight.nn.hooks import EVERYWHERE
 from rushlight.nn.module import Module
 
-# the module name of rushlight's classes under compat
+# "torch" is the module name of rushlight's classes under compat
 LIBRARIES = {"rushlight", "numpy", "scipy", "numba", "builtins", *sys.stdlib_module_names, "torch"}
 MAX_ARRAY_BYTES = 4096  # NumPy arrays up to this size are compared before each run
 # reading from these changes their state
@@ -288,7 +288,8 @@ class Snapshot:
         todo.append(value)
 
     def difference(self, other: Snapshot, free: frozenset = frozenset()) -> str:
-        """The first item that differs, in words; "" if none does. `free`: (id of container, key) of items that may."""
+        """The first item that differs, in words; "" if none does. `free`: (id of container, key) of items that may
+        differ."""
         for fact, now in zip(self.facts, other.facts):
             if found := changed(fact, now):
                 return found
@@ -305,7 +306,8 @@ class Snapshot:
         return "" if len(self.items) == len(other.items) else "there are other objects than before"
 
     def replaced(self, other: Snapshot, read: Container[int]) -> list[tuple[Any, Any, Tensor]]:
-        """(container, key, new tensor) for each tensor that was replaced, and not read (`read`: ids of arrays)."""
+        """(container, key, new tensor) for each tensor that was replaced and not read. `read`: ids of the arrays that
+        were."""
         return [
             (c, key, new)
             for (c, key, old), (d, key2, new) in zip(self.items, other.items)

@@ -33,9 +33,9 @@ from rushlight.ops.reduce import reduce
 
 INDEX = "ijklmn"
 BLOCK_ELEMENTS = 4096  # elements added up in the arrays' own dtype before float64 takes over
-# elements times cost from which a loop runs in parallel parts: about 0.1 ms
+# the least work (elements times cost) for which a loop runs in parallel parts: about 0.1 ms
 PARALLEL_FROM_WORK = 1 << 22
-WIDE_FROM_ELEMENTS = 256  # elements
+WIDE_FROM_ELEMENTS = 256  # the least row length for which wide vector registers pay off
 SLOW_COST = 12
 START = {reduce.sum.op: "0", reduce.amax.op: "-inf", reduce.amin.op: "inf"}
 STEP = {reduce.sum.op: "plus", reduce.amax.op: "largest", reduce.amin.op: "smallest"}

@@ -93,7 +93,7 @@ def overlap(written: list[np.ndarray], read: list[np.ndarray]) -> bool:
 def orders(graph: Graph, parents: dict[Value, Value], like: Mapping[Value, np.ndarray]) -> dict[Value, list[int]]:
     """For each output its dimensions from the outermost in memory to the innermost, as in eager's arrays `like`.
 
-    Without outputs that share memory with an input or another output, and without arrays that have gaps."""
+    Leaves out outputs that share memory with an input or another output, and arrays that have gaps."""
     roots = {v: [*lineage(v, parents)][-1] for v in graph.outputs()}
     times = Counter(roots.values())
     found = {}

@@ -39,8 +39,8 @@ OF_FLOAT64 = re.compile(rf"\b({'|'.join(sorted(scalar_math.NAMES))})64\(")
 @dataclass
 class Shown:
     """A value of the page. `origin`: the origin of its step (graph.Origin); `source`: for an input; `leaf`: the tensor
-    whose gradient the value is. `last`: whether it is a result of the last op computed by its user's statement; `slot`:
-    the number of this result.
+    whose gradient the value is. `last`: whether the last op of the user's statement makes it; `slot`: its number among
+    the op's results.
     """
 
     what: str  # dtype and shape
@@ -157,7 +157,7 @@ class PageWriter:
         text = self.call(step)
         overwritten = {*values_in(step.args)} & self.written
         transposed = is_view(step) and text.endswith(".T")
-        same = is_view(step) or MARK.fullmatch(text)  # the elements of x: a view, or x - 0
+        same = is_view(step) or MARK.fullmatch(text)  # the same elements as the argument: a view, or x - 0
         if transposed or same and not overwritten:
             self.views[step.outs[0]] = text
         else:
@@ -264,7 +264,7 @@ class LoopText:
         self.env[v] = Scalar(text if shape == lead else f"{text}.reshape({shape})", v.dtype)
 
     def natural(self, v: Value) -> tuple[int, ...]:
-        """The shape that a value has among the values of the loop, where it broadcasts."""
+        """The shape in which a value broadcasts with the other values of the loop."""
         space, split, level = self.cluster.space, self.cluster.split, self.cluster.levels.get(v)
         if level == ROW:
             return (*space[:split], *(1,) * len(space[split:]))

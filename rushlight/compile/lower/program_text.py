@@ -66,12 +66,12 @@ class Lowering:
         self.constants: dict[str, Any] = {}
         self.count = 0
         self.kernels: dict[str, str] = {}  # text of a loop without its name -> the loop's name
-        # name of a loop -> the same on whole arrays (compile/lower/numpy_loops.py)
+        # name of a loop -> its version for whole arrays (compile/lower/numpy_loops.py)
         self.wholes: dict[str, str] = {}
         self.setup: list[str] = []  # statements that run once
         self.binding: list[str] = []  # statements that run when a parameter's memory changes
         self.bound = [v for v in graph.inputs if v.source[0] == "state"]
-        self.steady = set(self.bound)  # arrays that change only at that time
+        self.steady = set(self.bound)  # arrays that change only when a parameter's memory changes
         self._views: list[str] = []  # names of views that the binding passes to each run
         self.lines: list[str] = []  # statements of each run
         self.items = Fusion(graph).ordered() if fuse else list(graph.steps)
@@ -83,7 +83,7 @@ class Lowering:
             v.name = name
         self.static: set[Value] = set()  # arrays that stay the same from run to run
         self.dense = {v for v in graph.inputs if v._array.flags.c_contiguous}
-        # value -> an array with the same strides, for values in static memory
+        # value in static memory -> an array with the same strides
         self.lying: dict[Value, np.ndarray] = {}
         self.plan = Plan(self.items, parents)
         # indices of setup statements that need an address from the memory plan
@@ -186,7 +186,7 @@ class Lowering:
         name = self.loop(kernel.text(""))
         if name not in self.wholes:
             whole = Whole(cluster, self.wanted(cluster), self.threads) if cluster.space else None
-            # numbers need no name
+            # a loop on single numbers needs no version for whole arrays
             self.wholes[name] = whole.text(f"{name}_whole") if whole else ""
         for v in kernel.outs:
             if v not in self.slots:

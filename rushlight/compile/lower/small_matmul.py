@@ -18,7 +18,8 @@ from rushlight.loops.simd import machine
 
 ROWS = 8  # independent sums: two units, each with a latency of 4 cycles for an addition
 MAX_PRODUCTS = 1 << 18  # multiplications up to which BLAS is not faster (64 x 64 by 64 x 64)
-# A transposed b of at least MIN_B_ELEMENTS, with at most MAX_A_ROWS rows of a: dot products instead of transposing b.
+# If a transposed b has at least MIN_B_ELEMENTS, and a has at most MAX_A_ROWS rows, the loop computes dot products
+# instead of transposing b.
 MIN_B_ELEMENTS, MAX_A_ROWS = 1 << 12, 32
 MAX_DEPTH = 256  # longest dot product: bounds the rounding error of summing in order
 COPY = "def (x0, out0):\n    restrict()\n    copy(out0, 0, x0, 0, x0.size)\n"

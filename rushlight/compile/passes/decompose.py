@@ -30,7 +30,7 @@ PARTS: dict[Op, tuple[Callable, Callable[[Call], bool]]] = {}
 
 
 def parts(op: Any, suits: Callable[[Call], bool] = lambda step: True) -> Callable[[Callable], Callable]:
-    """The function writes a call of `op` in parts, where the call `suits`."""
+    """The decorated function writes a call of `op` in parts, if `suits(call)`."""
 
     def register(function: Callable) -> Callable:
         PARTS[op.op] = function, suits
@@ -68,7 +68,7 @@ class Builder:
         self.steps.append(Call(name, args, (), self.line, self.late, None, self.origin))
 
     def kept(self, target: Value, classes: int, ignore_index: int) -> Value:
-        """Whether a column is the class of its row (N,), and the row is not ignored."""
+        """True where the column is the target class of the row, and the row is not ignored. `target`: shape (N,)."""
         column = self.call(reshape, target, (*target.shape, 1), shape=(*target.shape, 1))
         found = chosen(self, column, classes)
         if 0 <= ignore_index < classes:
@@ -96,7 +96,7 @@ def has_dims(step: Call) -> bool:
 
 
 def has_variance(step: Call) -> bool:
-    """Not if the divisor is 0: the variance is then inf or nan, which only the kernel gives."""
+    """False if the divisor is 0: the variance is then inf or nan, which only the kernel gives."""
     x, _, correction = step.args
     return has_dims(step) and x.size // step.outs[0].size > correction
 
@@ -266,7 +266,7 @@ def mm(b: Builder, x: Value, y: Value) -> Value:
 
 
 def chosen(b: Builder, target: Value, n: int) -> Value:
-    """True where the column is the target class of the row (N, 1)."""
+    """True where the column is the target class of the row. `target`: shape (N, 1)."""
     return b.element(eq, Value(np.arange(n), "constant"), target, dtype=np.dtype(bool))
 
 

@@ -21,7 +21,7 @@ from rushlight.ops.linalg.matmul import mm
 from rushlight.ops.math.elementwise import add
 from rushlight.ops.shape.views import contiguous, permute, reshape, transpose, unpermute
 
-MIN_LOOKUPS_PER_ROW = 4  # indices per row of the table from which the pass pays off
+MIN_LOOKUPS_PER_ROW = 4  # the pass pays off from this many indices per row of the table on
 INVERSES = {permute.op: unpermute, unpermute.op: permute}  # permutation op -> its inverse
 REALS = (np.dtype(np.float32), np.dtype(np.float64))
 
@@ -64,8 +64,8 @@ class Tables:
         return not any(self.origin.get(v, v) in self.written for v in values)
 
     def note(self, b: Builder, step: Call) -> None:
-        """Record a result that is a lookup or a product, or that has moved rows of either. The index of a lookup moves
-        with the rows.
+        """Record a result that is a lookup or a product, or that contains the moved rows of one. The index of a lookup
+        moves with the rows.
         """
         x, out = step.args[0] if step.args and isinstance(step.args[0], Value) else None, step.outs[0]
         if step.runs(embedding) and step.args[2] is None and is_small(*step.args[:2]):
@@ -143,7 +143,7 @@ def is_bias(v: object, out: Value) -> bool:
 
 
 def moves_rows(step: Call) -> bool:
-    """Whether a call moves rows only: the last dimension and its elements stay."""
+    """Whether a call only moves rows: the elements of each row stay together, in order."""
     x, out = step.args[0], step.outs[0]
     last = len(x.shape) - 1
     if step.runs(transpose):

@@ -80,7 +80,8 @@ class Cluster:
         self.settle()
 
     def settle(self) -> None:
-        """If a total meets operands that are smaller than the space, there must be rows."""
+        """If there is a total, and operands smaller than the space: find a split into rows that fits. Raises NotFused
+        if none does."""
         levels = self.levels.values()
         if self.split is not None or END not in levels or "part" not in levels:
             return
@@ -93,7 +94,8 @@ class Cluster:
         raise NotFused
 
     def place_store(self, step: Store) -> None:
-        """Written in the loop that makes the value; not in a loop with sums along rows, which reads memory twice."""
+        """A store fits into the loop that makes the value, but not into a loop with sums along rows, which reads memory
+        twice."""
         if self.levels.get(step.value) != FULL or self.has(ROW) or step.value.shape != self.space:
             raise NotFused
         if self.levels.setdefault(step.target, FULL) != FULL:
@@ -135,7 +137,7 @@ class Cluster:
                     self.levels[v] = self.pattern(v.shape)
 
     def place_reshape(self, step: Call) -> None:
-        """A reshape between a reduction and its use: only dimensions of size 1 differ."""
+        """A reshape fits between a reduction and its use, if it changes only dimensions of size 1."""
         x, out = step.args[0], step.outs[0]
         level = self.levels.get(x)
         if out.shape == self.space:
@@ -257,7 +259,7 @@ class Fusion:
         self.direct: dict[int, set[int]] = {}
         self.steps: dict[int, list[int]] = {}  # numbers of the steps in a cluster
         self.home: dict[Value, int] = {}  # the cluster that makes a value
-        self.last_reader: dict[Value, int] = {}  # the clusters that last read a value from outside
+        self.last_reader: dict[Value, int] = {}  # value from outside -> the last cluster that reads it
         self.readers: dict[Value, set[int]] = {}  # the clusters that read an input's memory
         self.origin, parents = memory_of(graph), parents_of(graph)
         # a result shares this memory, so a loop must not copy it
@@ -364,7 +366,8 @@ class Fusion:
 
     def ordered(self) -> list[Cluster | Call | Store]:
         """Clusters and single steps in an order that respects all dependencies: the traced order where possible, but
-        checks of the data as early as possible, before any write (Part.failed)."""
+        checks of the data as early as possible: a check that fails before any write has no side effects
+        (Part.failed)."""
         waiting = dict(self.before)
         done, result = 0, []
         todo = sorted(waiting, key=lambda k: (not is_test(self.graph.steps[self.steps[k][-1]]), self.steps[k][-1]))

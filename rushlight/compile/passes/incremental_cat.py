@@ -29,7 +29,7 @@ MAX_CONSTANT_ELEMENTS = 1 << 16  # elements of the largest constant that is comp
 
 
 def extend(graph: Graph) -> None:
-    """No pass if backward reads the rows all at once."""
+    """Reuse known rows wherever that pays. Not in a graph with gradients, whose backward reads all rows at once."""
     learns = any(v is not None for v in (*graph.wrt, *[v for _, v in graph.grads]))
     if learns or not any(step.runs(cat) for step in graph.steps):
         return
@@ -97,7 +97,7 @@ class Extension:
         return self.lengthened(call) or [call]
 
     def lengthened(self, call: Call) -> list[Call] | None:
-        """The calls that extend the result of an earlier call; None where the call itself runs."""
+        """The calls that extend the result of an earlier call; None if the call itself must run."""
         out = call.outs[0]
         looks = out in self.shown and out in self.parents
         if not looks and (longer := self.extended(call)) is not None:
@@ -129,7 +129,8 @@ class Extension:
         return made
 
     def join(self, call: Call) -> None:
-        """x = cat((a, b, c)) is `Grown` from cat((a, b)) if that exists; cat((a, b)) from a."""
+        """Note that cat((a, b, c)) is `Grown` from cat((a, b)), if that exists, and that cat((a, b)) is `Grown` from
+        a."""
         (*first, last), dim = call.args[0], call.args[1] % len(call.outs[0].shape)
         head = first if len(first) == 1 else self.known.get((cat.op.name, key((tuple(first), call.args[1]))))
         if head:

@@ -19,7 +19,7 @@ from rushlight.ops.shape import views as shape
 from rushlight.ops.shape.views import part
 
 Box = tuple[slice, ...]  # the part that a call reads, one slice for each dimension
-# the value of a part, given a box with a slice for each dimension
+# (value, box with a slice for each dimension) -> that part of the value
 Cut = Callable[[Value, Box], Value]
 ALL = slice(None)
 

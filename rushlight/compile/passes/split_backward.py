@@ -40,7 +40,7 @@ def split(graph: Graph, watched: set | None = None) -> tuple[Graph, Graph, list[
     kept, origin = in_memory(early, graph) - exposed, memory_of(graph)
     sound = still_known(graph, exposed, kept)
     again: dict[int, Call] = {}
-    saved: dict[Value, Value] = {}  # the values that backward reads, and the values passed to it: the same or copies
+    saved: dict[Value, Value] = {}  # value that backward reads -> the value passed to it: the same value or a copy
     todo = [v for s in late for v in values_in(s.args)] + [*filter(None, graph.wrt)]
     for v in todo:  # the list grows in the loop
         step = maker.get(v)
@@ -75,7 +75,8 @@ def still_known(graph: Graph, exposed: set[Value], kept: set[Value]) -> set[Valu
 
 
 def handled(graph: Graph) -> Iterator[tuple[Value, tuple]]:
-    """(value, key) for memory that the caller may write to after the forward. The keys survive all passes."""
+    """(value that owns the memory, key) for all memory that the caller may write to after the forward. The keys survive
+    all passes."""
     origin = memory_of(graph)
     for v in graph.inputs:
         if v.source[0] in ("argument", "state", "grad"):
@@ -161,8 +162,9 @@ def with_values(step: Call | Store, by: dict[Value, Value]) -> Call:
 
 
 def without(graph: Graph, absent: set[int], seeds: list[set[int]]) -> tuple[Graph, list[bool]]:
-    """The backward without the gradients of `absent` outputs, and the inputs that still get one: inputs reached from
-    other results in `seeds` in the recorded run, even if only by zeros (through `floor`), which passes remove.
+    """(the backward without the gradients of `absent` outputs, for each input whether it still gets a gradient). It
+    does if its `seeds` name another result: the recorded run reached it from there, even if only by zeros (through
+    `floor`), which passes remove.
 
     An absent gradient differs from zeros: 0 times the infinite slope of sqrt at 0 is nan. Backward is linear in its
     seeds, so a step that depends on absent seeds only is left out.

@@ -35,14 +35,14 @@ from rushlight.core.mode import mode
 # A kind of arguments: their shapes, dtypes and Python values (`signature` in guards/pytree_signature.py).
 MAX_PROGRAMS = 8  # limit per kind of arguments, like torch's limit of recompilations
 MAX_KINDS = 128
-MAX_TRACES = 24  # most traced runs of one kind of arguments without a program
-MAX_CHANGING_TRACES = 3  # the same, if each run changed Python state
-COUNTER_VALUES = 4  # a Python number that has had this many values counts something: it becomes an input
-UNREPEATED_VALUES = 8  # a Python number with this many values so far will not repeat one of them
+MAX_TRACES = 24  # limit of traced runs without a program, per kind of arguments
+MAX_CHANGING_TRACES = 3  # the same limit, if each run changed Python state
+COUNTER_VALUES = 4  # a Python number with this many values so far is a counter: its uses stay Python if no op needs it
+UNREPEATED_VALUES = 8  # a float that has had this many values is not expected to repeat one of them
 # a piece with fewer ops on fewer elements is faster uncompiled
 MIN_STEPS, MIN_ELEMENTS = 4, 1 << 12
-# After this many programs of a single traced run that the next run did not confirm, the function runs eagerly until two
-# runs agree.
+# After this many programs that were made from a single traced run, and not confirmed by the next run, the function runs
+# eagerly until two runs agree.
 MAX_UNCONFIRMED = 8
 # after a traced run that made more bytes than this, unused buffers go back to the system
 RELEASE_BYTES = 1 << 25
@@ -242,8 +242,8 @@ class Compiled:
     def count(self, args: tuple, kwargs: dict) -> None:
         """Divide the function if a Python number among its arguments changes in each call.
 
-        Only if no op depends on the number; for a float (a weight, a noise level) also if ops do, since a program for
-        one value of the float would hardly be used again."""
+        An integer divides it only if no op depends on the integer. A float (a weight, a noise level) does also if ops
+        depend on it, because a program for one value of the float would hardly be used again."""
         for key, value in (*enumerate(args), *kwargs.items()):
             if type(value) in (int, float) and not self.given_up:
                 seen = self.numbers.setdefault(key, set())
@@ -301,7 +301,7 @@ class Compiled:
         self.unconfirmed = 0
         programs, fixed = self.programs.setdefault(kind, []), outline.fixed(last)
         for general in [p for p in programs if p.outline is last and len(p.identical) > len(fixed) and p.holds()]:
-            # the program was made for these tensor objects; the trace also holds for others
+            # the program was made for these tensor objects only, but the trace holds for others, too
             general.identical = fixed
             self.entries.pop(general, None)
             return general
@@ -459,7 +459,7 @@ def obstacle(tracer: Tracer, before: Snapshot, draws: Draws, given: list, now: A
 def changed(tracer: Tracer, nodes: list[tuple], default: Any) -> str | None:
     """A change made by the run that no program supports, or None.
 
-    Before the run: `nodes`, (tensor, node, array) of each tensor; `default`, the default dtype."""
+    `nodes`: (tensor, node, array) of each tensor before the run. `default`: the default dtype before the run."""
     for t, node, _ in nodes:
         if t._node is not node and (node is None or t._node is None or not node.leaf):
             return "changes the history of a tensor that it has not made"

@@ -12,7 +12,7 @@ from rushlight.nn.module import Module
 class OptimizedModule(Module):
     """A module that runs compiled. Its only child `_orig_mod` is the original module, with its parameters and modes.
 
-    As torch's: names in `state_dict()` begin with `_orig_mod.`; attributes are read from and set on the original
+    As in torch, names in `state_dict()` begin with `_orig_mod.`; attributes are read from and set on the original
     module. Hooks registered here run around the compiled call.
 
     >>> fast = rushlight.compile(rushlight.nn.Linear(2, 1))

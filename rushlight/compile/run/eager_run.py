@@ -59,7 +59,7 @@ class EagerRun:
         does not take these arguments.
 
         `call`: (function, args, kwargs). For the second derivative of a program that writes to memory or draws random
-        numbers, the run's graph takes its place: to run the function again would repeat the writes."""
+        numbers, the run's graph takes the place of `call`: to run the function again would repeat the writes."""
         again = call if program.repeatable else self.live
         tracer = self.tracer
         # (array, its elements before the run, its elements after the run)

@@ -1,5 +1,4 @@
-"""The backward part of a program, which the caller may run later: its node, and variants for some of several
-results."""
+"""The backward part of a program, for a later call: its node, and its variants if only some results have gradients."""
 
 from __future__ import annotations
 
@@ -23,7 +22,8 @@ from rushlight.core.tensor import Tensor, from_array, writes_of
 
 
 class Kept:
-    """The saved inputs of a compiled function. The node checks their versions itself: a backward may read some only."""
+    """The saved inputs of a compiled function. The node checks their versions itself, because a backward may read only
+    some of them."""
 
     __slots__ = ("tensors",)
 
@@ -39,7 +39,7 @@ class Twice:
         self.seen = False
 
     def watch(self, began: int) -> None:
-        """Called at the end of a traced run. `began`: the clock tick at its begin."""
+        """Called at the end of a traced run. `began`: the clock tick at its beginning."""
         self.first, self.last = began, tick()
         DOUBLE_BACKWARD_LISTENERS.add(self)
 
@@ -59,8 +59,8 @@ class Subsets:
         self.known: dict[frozenset[int], tuple[Any, list[bool], list[int]]] = {}
 
     def of(self, absent: set[int], whole: Any) -> tuple[Any, list[bool], list[int]]:
-        """(the part without gradients of the results in `absent`, which inputs get a gradient, the positions of the
-        part's inputs among the inputs of `whole`).
+        """(the part without gradients of the results in `absent`, for each input whether it gets a gradient, the
+        positions of the part's inputs among the inputs of `whole`).
         """
         key = frozenset(absent)
         if key not in self.known:
@@ -110,7 +110,7 @@ class CompiledFunctionBackward(Node):
     def tensors(self, g: Any) -> list:
         """The gradients, recorded: runs the function again, eagerly. RuntimeError if that would have side effects."""
         given = g if isinstance(g, dict) else {0: g}
-        if not mode().grad:  # not recorded: the caller needs ops on new arrays
+        if not mode().grad:  # nothing records this backward, but the caller needs tensors
             found = self.arrays({k: t._array for k, t in given.items()})
             return [None if a is None else from_array(a) for a in found]
         (call, arguments), program = self.call, self.saved[0]  # type: ignore[index]

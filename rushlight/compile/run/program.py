@@ -36,7 +36,7 @@ from rushlight.core.tensor import Tensor, from_array, writes_of
 from rushlight.fast.policy import large_arrays
 from rushlight.loops.tiering import at_once
 
-# special results of `run`: the layout differs, try another program; the function must run eagerly
+# special results of `run`: the memory layout differs, so another program may fit; or the function must run eagerly
 OTHER_LAYOUT, RUN_EAGERLY = object(), object()
 
 
@@ -179,7 +179,7 @@ class Part:
                     return False
                 known[i] = arrays[i]
                 if i not in self.passing or self._views is None or self.spans.touch(arrays[i]):
-                    self._views = None  # except for a gradient that is new in each call and only read
+                    self._views = None  # not for a gradient that is new in each call and only read
         if self._views is None:
             watched = {*self.watched}
             self.shares_written = overlap(
@@ -348,8 +348,7 @@ class Program:
             part.let_go()
 
     def compared(self, expected: Any, arguments: list[Any], old: dict) -> str:
-        """`differs`, but a wrong step raises Mismatch: compares each step, then results, written memory and
-        gradients."""
+        """Like `differs`. Compares each step (Mismatch if one is wrong), then results, written memory and gradients."""
         replay = self.replay
         assert replay is not None
         # source -> copy of the memory that the program writes to

@@ -1,7 +1,7 @@
 """The cache of verified programs: a program that agreed with eager on this machine is not verified again.
 
-An empty file in the cache folder, named by a digest of the recorded run, the program's text, and everything on which
-the program's numbers depend."""
+For each there is an empty file in the cache folder. It is named by a digest of the recorded run, the program's text,
+and everything on which the program's numbers depend."""
 
 from __future__ import annotations
 

@@ -45,11 +45,13 @@ from rushlight.ops.reduce import reduce
 ULPS = 64  # allowed difference of fused arithmetic, in units of the last place
 # bytes of an element -> tolerance relative to the largest element
 TOLERANCE = {2: 1e-2, 4: 1e-4, 8: 1e-6, 16: 1e-6}
-# perturbed runs; more if needed, since the noise of two ops may cancel in the first ones
+# the number of perturbed runs; more than the minimum if needed, because the noise of two ops may cancel in the first
+# runs
 MIN_RUNS, MAX_RUNS = 3, 16
-# Kinds of perturbation (fields of Noise), each run separately -> the weight of its effect, relative to NOISE_FACTOR.
+# kind of perturbation (a field of Noise; each kind is run separately) -> the weight of the effect, relative to
+# NOISE_FACTOR
 FLOATS = {"floats": 1.0}
-# inputs in half precision: perturbed as if in float32
+# inputs in half precision have the weight of a perturbation in float32
 HALVES = {**FLOATS, "halves": HALF_NOISE_FACTOR / NOISE_FACTOR, "given": PERTURBED_ULPS * 2.0**-16}
 
 
@@ -98,7 +100,7 @@ class Checker:
             if v in right:
                 self.known[v] = right[v]
                 continue
-            own = v in made and found[v] is made[v]  # memory that later items overwrite
+            own = v in made and found[v] is made[v]  # program memory, which later items overwrite
             self.known[v] = found[v].copy() if own else found[v]
             self.unsure[v] = partial(taken, again, v)
         self.compare(made, found, again, f"{name_of(steps)}: it gives")
