@@ -76,13 +76,13 @@ class Formula:
             made = rule(*given)
         except (NotFused, TypeError, AttributeError, ValueError):
             return None
-        if made is self.scalar:  # the engine tests whether the gradient is the incoming one
+        if made is self.scalar:  # the gradient is unchanged, and the engine tests for the same object
             return self
         if not isinstance(made, Scalar) or made.dtype != self.dtype or len(made.text) > LONGEST:
             return None
         used = {name: arrays[name] for name in names_of(made.text)}
         fits = len(used) <= MOST and {f.removesuffix("64") for f in re.findall(r"(\w+)\(", made.text)} <= EXACT
-        # brackets: rounded as a separate step
+        # in brackets, so that the step is rounded separately
         return Formula(Scalar(f"({made.text})", made.dtype), self.shape, used) if fits else None
 
     def __add__(self, other: Any) -> Any:
@@ -185,7 +185,8 @@ class Deferred(Arrays):
         self.targets = targets
 
     def over(self, order: list[Node]) -> Arrays:
-        """This kind, if no user code sees intermediate gradients, and unless faster ways are off."""
+        """This kind of gradients, if no user code sees intermediate ones and faster ways are on; otherwise plain
+        arrays."""
         unseen = all([n.hooks is None and (n.op is not None or n.leaf) for n in order])
         return self if unseen and budget.allowed else AS_ARRAYS
 

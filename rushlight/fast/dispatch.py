@@ -49,7 +49,7 @@ def prepared(op: Any, kernel: Callable) -> Callable:
         few = passes and x.size < elements
         if few and not dtypes and budget.allowed:
             left = account.left - passes * (CALL + ELEMENT * x.size)
-            if left > account.loading:  # the same as `charge`, without its calls
+            if left > account.loading:  # does the work of `charge` without its calls
                 account.left = left
                 return kernel(*args)
         if (

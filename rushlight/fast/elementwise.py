@@ -43,7 +43,7 @@ from rushlight.loops.scalar_math import PLAIN
 
 TYPES = {np.dtype(np.float32): "f4", np.dtype(np.float64): "f8", np.dtype(np.bool_): "b1"}
 TYPES_OF_HALVES = {np.dtype(np.float16): "f2", np.dtype(np.bool_): "b1"}
-# the dtypes that loops read and write
+# type of 16-bit floats -> the functions that convert them to float32 and back
 HALVES = {"f2": WORDS[True], "b2": WORDS[False]}
 EXACT = {*PLAIN.split(), "f32", "f64", "hypot"}  # functions that give NumPy's results to the last bit
 CONVERTING = {*HALVES["f2"], *HALVES["b2"]}
@@ -274,7 +274,7 @@ def place_of(kinds: tuple) -> str:
 
 
 def in_turns(op: Op, ufunc: Callable, kinds: tuple, arrays: list[ndarray], shape: tuple[int, ...]) -> ndarray:
-    """A NumPy function, on all cores."""
+    """The result of a NumPy function that runs on all cores."""
     out = memory.take(shape, np.dtype(np.bool_) if op.result == BOOL else next(a.dtype for a in arrays if a.ndim))
     how = tuple([1 if kind[1] == "each" else 0 for kind in kinds])
     shared(lambda *given: ufunc(*given[:-1], out=given[-1]), (*arrays, out.reshape(-1)), (*how, 1), out.size * 4)
@@ -362,7 +362,7 @@ def text_of(names: list[str], counts: list[str], formula: str) -> str:
 
 
 def worth_while(names: set[str], wide: bool) -> bool:
-    """True if a loop is faster than NumPy: not if it calls libm for each number, nor for sines."""
+    """True if a loop is faster than NumPy. False for sines, and if the loop would call libm for each number."""
     from rushlight.loops.scalar_math import LIBM
 
     slow = {*LIBM, "sin", "cos", "tan", "pow"} | ({"erf", "erfc", "hypot", "lgamma"} if wide else set())

@@ -21,7 +21,7 @@ from rushlight.fast.index import EQUATION_ROWS, SCIPY_SECONDS
 from rushlight.kernels.factorizations import codes
 
 FLOAT = np.dtype(np.float32)
-MULTIPLICATION = 1e-10  # the seconds that NumPy takes for one matrix
+MULTIPLICATION = 1e-10  # NumPy's seconds for one of the n^3 multiplications for a matrix of n rows
 
 
 class Account:
@@ -31,8 +31,8 @@ class Account:
 
 
 def fits(x: ndarray) -> bool:
-    """True if SciPy should compute with x: x is large, and SciPy is loaded, or NumPy has worked for as long as loading
-    SciPy takes.
+    """True if SciPy should compute with x: x is large, and either SciPy is loaded, or NumPy has worked for as long as
+    loading it takes.
     """
     if x.dtype is not FLOAT or x.ndim < 2 or x.shape[-1] != x.shape[-2]:
         return False

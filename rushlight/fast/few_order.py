@@ -35,7 +35,7 @@ ORDER = """def kernel(x, out, places):
 ASCENDING = ORDER.format(before="v < w or w != w and v == v")
 DESCENDING = ORDER.format(before="v > w or v != v and w == w")
 
-# the most frequent number of each row, the smallest of several, and its last index
+# the most frequent number of each row (of equally frequent ones the smallest), and its last index
 MODE = """def kernel(x, out, places):
     restrict()
     for b in range(x.shape[0]):

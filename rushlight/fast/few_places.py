@@ -46,7 +46,7 @@ def loop_of(text: str, dtype: np.dtype) -> Loop:
 
 
 def by_loop(text: str, x: ndarray, index: ndarray, values: ndarray, dim: int) -> bool:
-    """True if the loop did it; False for large arrays, bad indices, or a loop not compiled yet."""
+    """True if the loop did it; False for large arrays, bad indices, or if the loop is not compiled yet."""
     if (
         not 0 < index.size <= PLACES_ELEMENTS
         or index.dtype is not INDEX

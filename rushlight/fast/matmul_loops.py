@@ -36,13 +36,13 @@ from rushlight.loops.matmul_tiles import HEIGHTS, SQUARE, WIDTH
 from rushlight.loops.parallel import cores, pool
 from rushlight.loops.simd import machine
 
-DEEP, TURNED = 512, 256  # numbers added up sequentially; the second for a transposed x
-# numbers in y's block: SHARE for each row, since few rows reuse it little
+DEEP, TURNED = 512, 256  # the most numbers added up sequentially; TURNED for a transposed x
+# numbers in y's block: SHARE for each row of x, but at least SMALL and at most BLOCK. Few rows reuse a block little.
 BLOCK, SMALL, SHARE = 1 << 17, 1 << 15, 128
 FEW, NEAR = 48, 1 << 16  # most rows, and most numbers of y, for reading y in place: y stays in L2
 ROWS = 128  # rows of a transposed x that are transposed at a time, beside the block in L2
-LEAST = 64  # rows or columns for each core: a panel
-BROAD = 128  # columns for each core, cut before the layout: no core then copies another's y
+LEAST = 64  # the least rows or columns for each core: a panel
+BROAD = 128  # with this many columns for each core, y is divided: no core then copies the y of another
 LOW, THIN = 20, 32  # below LOW rows y is read in place, THIN of its rows at a time
 TURN = 16  # most rows for transposing x
 DOTS, LONG = 8, 256  # most rows of x for dot products with a transpose; 4 more if rows are long
@@ -228,7 +228,7 @@ NOTHING = np.zeros((1, 64), np.float32)
 
 def product(x: ndarray, y: ndarray, out: ndarray, more: ndarray | None = None) -> None:
     """out = x y + more: x (..., m, k), y (..., k, n), out (..., m, n) with contiguous rows, more (n,)."""
-    _ = x.base, y.base  # a batch of vmap raises its error here
+    _ = x.base, y.base  # reading `base` makes a batch of vmap raise its error
     more = NOTHING if more is None else more
     if x.size * y.shape[-1] < MATMUL_PARALLEL_PRODUCTS or cores() == 1:
         run(x, y, out, more)
@@ -248,7 +248,7 @@ def product(x: ndarray, y: ndarray, out: ndarray, more: ndarray | None = None) -
 def run(x: ndarray, y: ndarray, out: ndarray, more: ndarray) -> None:
     """The loop, with this thread's workspace."""
     (m, n), (six, five) = out.shape[-2:], HEIGHTS
-    rows = max(m, five * -(-m // six))  # that tiles make
+    rows = max(m, five * -(-m // six))  # the rows that tiles make
     if m <= LOW and out.ndim == 2 and (x.strides[1] != 4 or y.strides[0] != 4 and m < rows):
         few, made = np.zeros((rows, x.shape[1]), np.float32), np.empty((rows, n), np.float32)
         few[:m] = x
@@ -265,5 +265,5 @@ def run(x: ndarray, y: ndarray, out: ndarray, more: ndarray) -> None:
 
 
 def straight(x: ndarray) -> ndarray:
-    """Matrices whose rows or columns are contiguous."""
+    """x, copied if neither rows nor columns are contiguous."""
     return x if x.flags.aligned and 4 in x.strides[-2:] else np.ascontiguousarray(x)

@@ -35,7 +35,8 @@ NEAR = 1 << 17  # floats of a weight that leave room in the L2 cache
 
 
 class Loops(NamedTuple):
-    """All steps, compiled, forward and backward; and the number of arrays besides `out` that backward needs."""
+    """The compiled loops over all steps, forward and backward, and the number of arrays besides `out` that backward
+    needs."""
 
     forward: Callable
     back: Callable
@@ -302,7 +303,7 @@ def charge(tensors: Arrays) -> bool:
 
 
 def for_large_layers(way: Callable) -> Callable:
-    """The way; returns None if NumPy should do it."""
+    """The way, but it returns None if NumPy should do the work."""
 
     @wraps(way)
     def run(tensors: Arrays, *settings: Any) -> Any:

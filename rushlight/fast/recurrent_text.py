@@ -203,8 +203,8 @@ def kernel(parameters: str, *parts: list[str], begin: Sequence[str] = (), finish
 
 
 def each(parts: dict[str, str], *lines: str, columns: str = "m") -> list[str]:
-    """Lines done for each row r and column j. `parts`: names of rows, by array and first element; the tile's is at
-    k."""
+    """Lines that run for each row r and column j. `parts`: name of a row -> its array and first element (k for an array
+    of the tile's rows)."""
     return [
         "for r in range(i, end):",
         "    k, here = (r - i) * line, first + r * apart",
@@ -261,8 +261,8 @@ def forward_text(cell: Cell, projected: bool) -> str:
 
 def back_text(cell: Cell, projected: bool) -> str:
     """gh and g_state, the gradients of the states, have the rows of one step; g and g_x are the gradients of product
-    and x, which are the same array where they are added up, g_bias the sums of g, first over a tile's rows. total is
-    the gradient of h' before its projection; `whole` and `now` are the tile's rows of total and g.
+    and x: one array, if product and x are added up. g_bias has the sums of g, first over a tile's rows. total is the
+    gradient of h' before its projection; `whole` and `now` are the tile's rows of total and g.
     """
     gates = Gates(cell)
     gradients(gates, gates.element("narrow") if projected else gates.element("gh") + gates.element("g_out"))
@@ -337,7 +337,8 @@ def step_text(cell: Cell) -> str:
 
 
 def step_back_text(cell: Cell) -> str:
-    """The same, back: gradients of h' -> of the product (now), of x, and of the state around the product."""
+    """The step of a cell, backward: from the gradients of h' to the gradients of the product (now), of x, and of the
+    state around the product."""
     gates = Gates(cell)
     gradients(gates, gates.element("gh") + gates.element("g_out"))
     return one_step("gh, g_out, g_state, start, out, saved, now, g_x", gates)

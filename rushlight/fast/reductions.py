@@ -175,7 +175,7 @@ def extremes(ufunc: np.ufunc, x: ndarray, dim: int) -> tuple[ndarray, ndarray] |
 def shared(
     loop: Callable, arguments: tuple, how: tuple[int, ...], size: int, much: int = REDUCTION_PARALLEL_ELEMENTS
 ) -> None:
-    """The call; large work is split between cores: `how` is for `parallel.in_parts`."""
+    """Calls the loop; large work is split between cores, by `parallel.in_parts`, which takes `how`."""
     if size < much:
         loop(*arguments)
     else:

@@ -57,7 +57,7 @@ def remainder(q: ndarray, wide: ndarray, x: ndarray, y: ndarray, out: ndarray) -
         np.remainder(x, y.astype(FLOAT), out=out)
         return
     np.copyto(out, wide, casting="same_kind")
-    if y.min() < 0:  # a zero result needs this sign, too
+    if y.min() < 0:  # a result of 0 also has the sign of y
         np.copysign(out, y, out=out)
 
 

@@ -106,8 +106,8 @@ def listed(how: tuple, back: bool) -> tuple[ndarray, ...]:
 
 
 def mixed(x: ndarray, dim: int, how: tuple, back: bool) -> ndarray | None:
-    """The array as float32 in C order (a sum's gradient is one repeated number: a step takes 3.7 ms instead of 16);
-    None if NumPy should do it.
+    """The resized array; None if NumPy should do it. A sum's gradient, one repeated number, is copied to C order first:
+    a step takes 3.7 ms instead of 16.
     """
     if x.dtype is not FLOAT:
         return None

@@ -95,7 +95,7 @@ def running_sums(x, out, total):
 
 @loop
 def running_products(x, out, total):
-    """As `running_sums`."""
+    """Like `running_sums`, for products."""
     restrict()
     for i in range(x.shape[0]):
         for k in range(total.shape[0]):

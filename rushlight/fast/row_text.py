@@ -366,7 +366,7 @@ class Writer:
         return sums, {name: s for name, s in self.results.items() if last and self.levels[s] == ELEMENT}
 
     def uses(self, phase: int) -> Counter:
-        """The number of uses in a loop of each step without a variable."""
+        """For each step without a variable, the number of its uses in a loop."""
         sums, results = self.roots(phase)
         found: Counter = Counter()
         left = [*dict.fromkeys([self.addends[s][0] for s in sums]), *results.values()]
@@ -406,7 +406,7 @@ class Writer:
             if key in totals and not self.in_parts:
                 self.sums[s] = totals[key]
                 continue
-            if self.levels[s] == COLUMN:  # the step is already in the result
+            if self.levels[s] == COLUMN:  # the sum is added up in the result itself
                 [total] = [f"{name}[k, c]" for name, made in self.results.items() if made is s]
             else:
                 total = self.fresh("s", "f64" if self.layout.wide else "f32")

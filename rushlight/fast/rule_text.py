@@ -219,14 +219,14 @@ def softplus(x: Scalar, beta: float = 1.0, threshold: float = 20.0) -> Scalar:
 
 
 def below(t: Scalar) -> tuple[Scalar, Scalar]:
-    """exp(-t^2 / 2), and P(normal < -t), 0 <= t <= 20 (kernels/gelu.py)."""
+    """exp(-t^2 / 2), and P(normal < -t), for 0 <= t <= 20 (kernels/gelu.py)."""
     bell = call("exp", t * t * -0.5)
     over, under = ([c.item() for c in numbers] for numbers in (ABOVE, BELOW))
     return bell, bell * (polynomial(over, t) / polynomial(under, t))
 
 
 def polynomial(coefficients: list[float], t: Scalar) -> Scalar:
-    """Coefficients, the highest power first."""
+    """The polynomial in t with these coefficients, the highest power first."""
     r = t * coefficients[0]
     for c in coefficients[1:-1]:
         r = (r + c) * t
@@ -234,7 +234,7 @@ def polynomial(coefficients: list[float], t: Scalar) -> Scalar:
 
 
 def gelu(x: Scalar) -> Scalar:
-    """The relative error is as small below 0 as above; 1 + erf(x) would lose digits there."""
+    """gelu with the same small relative error below 0 as above; 1 + erf(x) would lose digits below 0."""
     if x.dtype != REALS[0]:
         return symbolic(TABLE["gelu"])(x)
     near = call("minimum", *meet(abs(x), 20.0))

@@ -57,14 +57,14 @@ ROWS = """def kernel(r, x, take, land):
 
 
 def rows_summed(x: ndarray, take: ndarray, land: ndarray, n: int) -> ndarray | None:
-    """Rows added up at their targets, without copying each row."""
+    """r (n, columns), where r[land[i]] is the sum of its rows x[take[i]], without copying each row."""
     size = land.size * x.shape[1]
     in_order = x.flags.carray or x.size <= size  # otherwise a copy would take longer than the sums
     fits = x.dtype.char in "fd" and in_order and take.dtype.kind == land.dtype.kind == "i"
     if not fits or not charge(SCATTER_PASSES, size, SCATTER_ELEMENTS) or not has_numba():
         return None
     at, to = (np.ascontiguousarray(places, np.int64) for places in (take, land))
-    if not all_below(at, len(x)) or not all_below(to, n):  # the loop would read and write the same memory
+    if not all_below(at, len(x)) or not all_below(to, n):  # the loop would read or write outside of its arrays
         return None
     r = np.zeros((n, x.shape[1]), x.dtype)
     rows_loop()(r, np.ascontiguousarray(x), at, to)

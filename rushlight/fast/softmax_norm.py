@@ -22,10 +22,10 @@ from rushlight.kernels.layout import channels_last, like_images
 from rushlight.kernels.reduce import NOISE
 from rushlight.ops.reduce import reduce
 
-SHORT = 16  # numbers in a channel of a sample; NumPy handles shorter ones
+SHORT = 16  # the least numbers in a channel of a sample; NumPy handles shorter channels
 REMEMBERED = 1 << 18  # elements from which memory is reused
-AT_ONCE = 1 << 18  # elements of rows that are read a second time together
-LONG = 1 << 14  # elements of a row for which float32 sums are too inaccurate
+AT_ONCE = 1 << 18  # elements in the rows whose variances are recomputed together
+LONG = 1 << 14  # the most elements of a row; in longer rows float32 sums are too inaccurate
 Gradients = tuple[ndarray, ndarray, ndarray]  # the gradients of x, weight and bias
 
 
@@ -88,7 +88,7 @@ def along_rows(name: str, of: str) -> Callable:
 
 
 def across(name: str, of: str, dim: int, *arrays: ndarray) -> ndarray | None:
-    """The same along an inner dimension; SIMD vectors run over the dimensions after it."""
+    """The op along an inner dimension; SIMD vectors run over the dimensions after it."""
     shape = arrays[-1].shape
     fits = all([a.dtype is FLOAT and a.shape == shape and a.flags.carray for a in arrays]) and loops() is not None
     if (
@@ -107,7 +107,7 @@ def across(name: str, of: str, dim: int, *arrays: ndarray) -> ndarray | None:
 
 
 def laid_out(g: ndarray) -> ndarray:
-    """A small gradient, which broadcasting may have repeated, as after a mean."""
+    """A small gradient, copied if broadcasting has repeated it, as after a mean."""
     return np.ascontiguousarray(g).reshape(g.shape)
 
 
@@ -209,7 +209,7 @@ def var_x(g: ndarray, x: ndarray, axes: tuple[int, ...] | None, correction: floa
 
 
 def factors(a: ndarray | None, n: int, without: float) -> ndarray | None:
-    """Weight or bias as n numbers; read-only."""
+    """Weight or bias as n numbers, read-only; n times `without` if there is none."""
     if a is None:
         return repeated(n, without)
     if a.ndim == 1 and a.dtype is FLOAT and a.flags.c_contiguous:
@@ -304,7 +304,7 @@ def samples(a: ndarray) -> ndarray | None:
 
 
 def by_channels(loop: Callable, size: int, channels: int, *arguments: Any) -> None:
-    """The call; large work is divided between the cores by channels."""
+    """Calls the loop; large work is divided between the cores by channels."""
     if size < REDUCTION_PARALLEL_ELEMENTS:
         return loop(*arguments, 0, channels)
     from rushlight.loops.parallel import cores, pool

@@ -137,7 +137,8 @@ def recorded(take: Take, also: list[dict]) -> Iterator[None]:
 
 @contextmanager
 def recorded_in_layers(take: Take) -> Iterator[None]:
-    """Within `recorded`: the same in the files of rushlight's layers, for a tracer that enters layers."""
+    """A context inside `recorded`, in which functions in the files of rushlight's layers accept proxies, too: for a
+    tracer that enters layers."""
     originals = {id(private(f)): f for _, _, f in known()}
     files = [
         vars(module) for name, module in sys.modules.items() if name.startswith(("rushlight.nn.", "rushlight.ops."))

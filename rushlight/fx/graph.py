@@ -130,7 +130,7 @@ class Graph:
         return None
 
     def erase_node(self, to_erase: Node) -> None:
-        """Remove a node. RuntimeError while it is used."""
+        """Remove a node. RuntimeError if other nodes use it."""
         if to_erase.users:
             raise runtime_error(
                 f"Tried to erase Node {to_erase} but it still had {len(to_erase.users)} users in the graph: "

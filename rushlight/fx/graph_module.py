@@ -41,8 +41,8 @@ def put(root: Module, path: str, value: Any) -> None:
 
 
 class GraphModule(Module):
-    """A module whose forward is a graph, with the submodules, parameters and buffers of `root`, a module or a dict by
-    path, that the graph names. `recompile()` after a change of the graph.
+    """A module whose forward is a graph. Takes the submodules, parameters and buffers that the graph names from `root`:
+    a module, or a dict by path. Call `recompile()` after a change of the graph.
 
     >>> f = rushlight.fx.symbolic_trace(lambda x: rushlight.relu(x) + 1)
     >>> print(f.code.strip())
@@ -210,11 +210,11 @@ class Interpreter:
         return getattr(self, n.op)(n.target, args, kwargs)
 
     def fetch_args_kwargs_from_env(self, n: Node) -> tuple[tuple, dict]:
-        """A node's arguments, with values for nodes."""
+        """A node's arguments, with each node replaced by its value."""
         return self.map_nodes_to_values(n.args, n), self.map_nodes_to_values(n.kwargs, n)
 
     def map_nodes_to_values(self, args: Any, n: Node) -> Any:
-        """Arguments, with values for nodes."""
+        """The arguments, with each node replaced by its value."""
         return map_arg(args, lambda node: self.env[node])
 
     def fetch_attr(self, target: str) -> Any:

@@ -17,7 +17,7 @@ Found = dict[Node, Any]  # node of the pattern -> the node or plain value in the
 
 
 class Match(NamedTuple):
-    """A match: the pattern's last node, and for each of the pattern's nodes the program's."""
+    """A match: the pattern's last node, and the program's node for each node of the pattern."""
 
     anchor: Node
     nodes_map: dict[Node, Node]

@@ -35,12 +35,12 @@ def _assert_is_none(value: Any, message: str) -> None:
 
 
 def is_layer(m: Any) -> bool:
-    """Whether it is a module of torch.nn, except Sequential."""
+    """Whether `m` is a module of torch.nn, except Sequential."""
     return shown_names.home(type(m)).startswith("rushlight.nn") and not isinstance(m, Sequential)
 
 
 def is_traced(module: str) -> bool:
-    """Whether calls in a Python module's functions become nodes: a program's, and those in the networks of
+    """Whether calls in a Python module's functions become nodes: in the user's modules, and in the networks of
     rushlight.vision."""
     return not module.startswith("rushlight") or module.startswith("rushlight.vision.models")
 

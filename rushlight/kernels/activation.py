@@ -37,7 +37,7 @@ def gelu_slope(x: ndarray) -> ndarray:
 
 
 def gelu_tanh(x: ndarray) -> ndarray:
-    """gelu, the error function approximated by a tanh."""
+    """gelu with its error function approximated by a tanh."""
     r = x * x
     r *= 0.044715
     r += 1
@@ -50,12 +50,12 @@ def gelu_tanh(x: ndarray) -> ndarray:
 
 
 def log_sigmoid(x: ndarray) -> ndarray:
-    """-log(1 + exp(-x)), whose exp never overflows."""
+    """-log(1 + exp(-x)), computed so that exp never overflows."""
     return np.minimum(x, 0) - np.log1p(np.exp(-np.abs(x)))
 
 
 def mish(x: ndarray) -> ndarray:
-    """x tanh(softplus(x)), whose exp never overflows."""
+    """x tanh(softplus(x)), computed so that exp never overflows."""
     return x * np.tanh(np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x))))
 
 
@@ -71,14 +71,14 @@ def hardswish(x: ndarray) -> ndarray:
 
 
 def softshrink(x: ndarray, lambd: float = 0.5) -> ndarray:
-    """51,200 numbers in 0.04 ms; `where` takes 0.16 ms."""
+    """x - x.clip(-lambd, lambd): 51,200 numbers in 0.04 ms; `where` takes 0.16 ms."""
     if x.dtype.kind == "f" and lambd >= 0:
         return x - x.clip(-lambd, lambd)
     return where(x > lambd, x - lambd, where(x < -lambd, x + lambd, x - x))
 
 
 def prelu_core(x: ndarray, y: ndarray) -> ndarray:
-    """For slopes between 0 and 1, the larger of x and y x, which takes a third of the time."""
+    """x above 0, else y x. For slopes y between 0 and 1 that is the larger of both, in a third of the time."""
     r = x * y
     if x.size > 8 * y.size and x.dtype.kind == "f" and y.min() > 0 and y.max() <= 1:
         return np.maximum(x, r)

@@ -41,7 +41,7 @@ def attention(tensors: Sequence[ndarray], causal: bool, scale: float) -> tuple[n
 def attend(
     q: ndarray, k: ndarray, v: ndarray, mask: ndarray | None, out: ndarray, lse: ndarray, causal: bool, scale: float
 ) -> None:
-    """`attention` into out and lse."""
+    """Writes the results of `attention` into out and lse."""
     for _, (a, b, c, m, to, total, _, first) in blocks(q, k, v, mask, out, lse, out):
         s = scores(a * a.dtype.type(scale), b, m, first if causal else None)
         top = max_reduce(s, -1, None, None, True)
@@ -91,7 +91,7 @@ def attend_back(
     causal: bool,
     scale: float,
 ) -> None:
-    """`attention_back` into dq, dk and dv."""
+    """Writes the results of `attention_back` into dq, dk and dv."""
     dk[...], dv[...] = 0, 0
     delta = np.add.reduce(g.astype(lse.dtype, copy=False) * out, -1)
     for part, (a, b, c, m, to, total, slope, first) in blocks(q, k, v, mask, dq, lse, g):

@@ -98,7 +98,7 @@ def rounded_quotient(ufunc: np.ufunc) -> Callable:
 
 @site
 def divided(x: ndarray, y: ndarray, ufunc: np.ufunc) -> ndarray:
-    """A remainder or an integer quotient."""
+    """ufunc(x, y): a remainder or an integer quotient."""
     return ufunc(x, y)
 
 
@@ -106,7 +106,7 @@ floor_divide, remainder, fmod = map(rounded_quotient, (np.floor_divide, np.remai
 fmax, fmin, hypot, signbit = np.fmax, np.fmin, np.hypot, np.signbit
 
 
-BRANCHLESS_ELEMENTS = 1 << 10  # least elements: above, NumPy's branches cost more than passes without branches
+BRANCHLESS_ELEMENTS = 1 << 10  # the least size at which NumPy's branches cost more than passes without branches
 BITS = {1: np.int8, 2: np.int16, 4: np.int32, 8: np.int64}
 BOOL = np.dtype(bool)
 CHOSEN = {np.dtype(t): np.dtype(f"i{np.dtype(t).itemsize}") for t in "efdbhilqBHILQ"}
@@ -129,7 +129,7 @@ def where(condition: ndarray, x: Any, y: Any) -> ndarray:
         and condition.dtype is BOOL
         and (bits := CHOSEN.get(x.dtype)) is not None
     ):
-        # relu's gradient: as fast as multiplying by the condition
+        # relu's gradient: a product of the bits and the condition is the fastest way
         return np.multiply(x.view(bits), condition).view(x.dtype)
     given = as_bits(condition, x, y)
     if given is None:
@@ -315,7 +315,7 @@ def logaddexp(x: ndarray, y: ndarray) -> ndarray:
             r = np.maximum(x, y) + np.log1p(np.exp(-np.abs(x - y)))
         finally:
             loud(before)
-        return np.logaddexp(x, y) if np.count_nonzero(r != r) else r  # nextafter takes 30 times as long
+        return np.logaddexp(x, y) if np.count_nonzero(r != r) else r  # np.logaddexp takes 30 times as long
     if x.dtype.kind != "c":
         return np.logaddexp(x, y)
     m = np.where(x.real >= y.real, x, y)

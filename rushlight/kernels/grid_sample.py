@@ -15,7 +15,7 @@ from rushlight.base.faster import site
 from rushlight.base.intp import as_intp
 
 Ints = tuple[int, ...]
-# elements of all taps and channels up to which one NumPy call serves all images
+# the most elements of all taps and channels for which one NumPy call serves all images
 AT_ONCE_ELEMENTS = 1 << 12
 OFFSETS = {"nearest": (0,), "bilinear": (0, 1), "bicubic": (-1, 0, 1, 2)}
 

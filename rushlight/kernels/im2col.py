@@ -23,7 +23,7 @@ Pairs = list[tuple[slice, slice]]
 
 
 class Tap(NamedTuple):
-    """One position in the kernel, as subscripts: of columns (..., *kernel, *out), windows, input."""
+    """One position in the kernel: its subscripts in columns (..., *kernel, *out), in the windows, and in the input."""
 
     column: tuple
     out: tuple

@@ -140,7 +140,7 @@ def nll_loss_grad(
     g: ndarray, target: ndarray, weight: ndarray | None, size: tuple, ignore_index: int, reduction: str
 ) -> ndarray:
     """The derivative of `nll_loss`: -weight[t] g at [n, t], 0 elsewhere."""
-    if reduction == "mean" and is_half(g):  # float16 cannot hold 70,000
+    if reduction == "mean" and is_half(g):  # a divisor of 70,000 would be inf in float16
         wide = nll_loss_grad(single(g), target, single_or_none(weight), size, ignore_index, reduction)
         return converted(wide, g.dtype)
     classes = size[min(len(size) - 1, 1)]

@@ -12,9 +12,9 @@ from rushlight.base.faster import site
 from rushlight.kernels.float16 import converted, is_half, single
 
 FLOAT = np.dtype(np.float32)
-# least sizes for calling the hook
+# the sizes from which the hooks are called
 LARGE_PRODUCTS = 1 << 18  # multiplications of a product that takes 10 us or more
-TRANSPOSE_RESULTS, TRANSPOSE_ROWS = 1200, 40  # most rows of x, least elements of y, for which y^T x^T is faster
+TRANSPOSE_RESULTS, TRANSPOSE_ROWS = 1200, 40  # least results and most rows of x for which y^T x^T is faster
 
 
 def mm(x: ndarray, y: ndarray) -> ndarray:
@@ -31,7 +31,7 @@ def mm(x: ndarray, y: ndarray) -> ndarray:
                 return large(x, y)
             return of_matrices(x, y)  # for small products, two thirds of np.matmul's time
         if y.ndim == 2 < x.ndim and x.size and x.shape[-1] == len(y) and x.flags.c_contiguous:
-            # all of them as one product
+            # all matrices of x in one product
             return mm(x.reshape(-1, x.shape[-1]), y).reshape(*x.shape[:-1], y.shape[1])
         if x.ndim > 1 < y.ndim and x.shape[-1] == 1 == y.shape[-2] and x.dtype == y.dtype:
             return np.multiply(x, y, order="C")  # outer products by multiplication: a third of np.matmul's time

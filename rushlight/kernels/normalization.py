@@ -42,7 +42,7 @@ def scaled(
 def layer_norm(
     x: ndarray, weight: ndarray | None, bias: ndarray | None, dims: Dims, eps: float
 ) -> tuple[ndarray, ndarray, ndarray]:
-    """Normalized along the trailing `dims`; weight and bias have the shape of these dimensions."""
+    """x normalized along the trailing `dims`; weight and bias have the shape of these dimensions."""
     if x.size > 2 * BLOCK_ELEMENTS:
         return by_rows(x, weight, bias, dims, eps)
     if x.ndim - 1 != dims[0] or x.dtype.itemsize == 2 or not 0 < x.size < BLAS_ELEMENTS:
@@ -91,7 +91,7 @@ def by_rows(
 def batch_norm(
     x: ndarray, weight: ndarray | None, bias: ndarray | None, dims: Dims, eps: float
 ) -> tuple[ndarray, ndarray, ndarray]:
-    """Normalized along `dims`, all but the channels in dimension 1; weight and bias (C,)."""
+    """x normalized along `dims`, all but the channels in dimension 1; weight and bias (C,)."""
     x = suggested(x)
     # fewer NumPy calls: 15 us instead of 25
     if x.ndim > 2 and 0 < x.size < BLAS_ELEMENTS and x.dtype.itemsize > 2:
@@ -109,7 +109,7 @@ def batch_norm(
 def group_norm(
     x: ndarray, weight: ndarray | None, bias: ndarray | None, groups: int, eps: float
 ) -> tuple[ndarray, ndarray, ndarray]:
-    """Normalized over each group of channels of a sample; weight and bias (C,)."""
+    """x normalized over each group of channels of a sample; weight and bias (C,)."""
     wide = plain(x).astype(wide_dtype(x.dtype), copy=False)
     out, mu, var = layer_norm(wide.reshape(len(x), groups, prod(x.shape[1:]) // groups), None, None, (2,), eps)
     out = out.reshape(x.shape)

@@ -103,7 +103,7 @@ def best_of_taps(
 
 
 def climb(x: ndarray, best: ndarray, first: ndarray, met: tuple[Tap, ...]) -> ndarray:
-    """Fill `best` (P, *out) with the maxima of x (P, *size); -> the tap of each maximum."""
+    """Fill `best` (P, *out) with the maxima of x (P, *size). Returns the tap of each maximum."""
     code = np.repeat(first[None], len(x), 0)
     best.fill(-np.inf if x.dtype.kind == "f" else np.iinfo(x.dtype).min)
     for t, tap in enumerate(met):
@@ -257,8 +257,8 @@ def avg_pool(
 
     d is `divisor_override`, or the number of elements in the window. Padding counts if `count_include_pad`; elements
     that `ceil_mode` adds beyond the padding never count. x (N, C, *size), float or integer (truncated) -> (N, C, *out).
-    Linear: `avg_pool_grad` is its transpose, its derivative. RuntimeError, in torch's words, if no window fits, the
-    padding is more than half the kernel, or the divisor is 0; NotImplementedError for bool and complex.
+    It is linear, so its derivative is its transpose, `avg_pool_grad`. RuntimeError, in torch's words, if no window
+    fits, the padding is more than half the kernel, or the divisor is 0; NotImplementedError for bool and complex.
 
         >>> avg_pool(np.ones((1, 1, 3)), (2,), (2,), (1,), False, True, None).tolist()
         [[[0.5, 1.0]]]
@@ -308,8 +308,9 @@ def adaptive_avg_pool(x: ndarray, output_size: Ints) -> ndarray:
     """The mean of each of `output_size` nearly equal parts; part p goes from floor(p in / out) to ceil((p + 1) in /
     out).
 
-    x (N, C, *size), float -> (N, C, *output_size). Linear: `adaptive_avg_pool_grad` is its transpose, its derivative.
-    RuntimeError for a negative output size or an empty spatial input; NotImplementedError unless x is float.
+    x (N, C, *size), float -> (N, C, *output_size). It is linear, so its derivative is its transpose,
+    `adaptive_avg_pool_grad`. RuntimeError for a negative output size or an empty spatial input; NotImplementedError
+    unless x is float.
 
         >>> adaptive_avg_pool(np.arange(5.0).reshape(1, 1, 5), (2,)).tolist()
         [[[1.0, 3.0]]]

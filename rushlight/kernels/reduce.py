@@ -108,7 +108,7 @@ def mean(x: ndarray, dims: Dims = None, keepdim: bool = False) -> ndarray:
 
 
 def nansum(x: ndarray, dims: Dims = None, keepdim: bool = False) -> ndarray:
-    r = sum(x, dims, keepdim)  # nan only from a nan, or from inf - inf
+    r = sum(x, dims, keepdim)  # r has a nan only if x has one, or by inf - inf
     if x.dtype.kind not in "fV" or not (r != r).any():
         return r  # a million in 0.3 ms; searching for nan first took 1.9
     return sum(where(x != x, 0, x), dims, keepdim)

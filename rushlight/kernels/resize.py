@@ -100,7 +100,7 @@ class Table(NamedTuple):
 
 @lru_cache(maxsize=256)
 def table(how: tuple, back: bool) -> Table:
-    """Positions outside are clamped to the nearest end."""
+    """The table that `how` names, or its transpose (`back`). Positions outside are clamped to the nearest end."""
     mode, size, *settings = how
     places, weights = MODES[mode](size, *settings)
     places = np.clip(places, 0, size - 1)

@@ -348,7 +348,7 @@ def overwrite(x: ndarray, y: ndarray) -> ndarray:
 def cat(tensors: Sequence[ndarray], dim: int = 0) -> ndarray:
     """Concatenation along `dim`; an empty 1-d tensor is ignored, as in torch."""
     kept = [t for t in tensors if t.shape != (0,)]
-    if not kept:  # for any `dim`
+    if not kept:  # then any `dim` is valid
         return tensors[0].copy()
     try:
         return joined_like(np.concatenate(kept, dim), kept)
@@ -477,7 +477,7 @@ def fold_repeats(g: ndarray, shape: tuple, repeats: tuple) -> ndarray:
 
 
 def to(x: ndarray, dtype: Any) -> ndarray:
-    """Converted to a dtype; converting complex to real keeps the real part."""
+    """x converted to a dtype; converting complex to real keeps the real part."""
     if x.dtype.kind == "c" and dtype.numpy.kind not in "cb":
         x = x.real
     return converted(x, dtype.numpy)

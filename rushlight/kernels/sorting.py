@@ -69,7 +69,7 @@ def of_all(along: Callable, x: ndarray) -> ndarray:
 
 
 def mode(x: ndarray, dim: int = -1, keepdim: bool = False) -> tuple[ndarray, ndarray]:
-    """The most frequent element, the smallest of several, and its last index."""
+    """The most frequent element (of equally frequent ones the smallest), and its last index."""
     counted(x, dim, "mode")
     if not x.ndim:
         return x.copy(), np.zeros((), np.int64)

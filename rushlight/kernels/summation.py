@@ -23,7 +23,7 @@ BLAS_ELEMENTS = 4096
 BLOCK_ROWS = 128  # rows added one at a time, as accurate as torch
 IN_TURN_ELEMENTS = 7  # most elements of a row that NumPy adds one at a time
 EINSUM_ELEMENTS = 1024  # most elements of a row for which einsum is as accurate
-THREADED_ELEMENTS = 1 << 13  # elements from which BLAS would use several threads
+THREADED_ELEMENTS = 1 << 13  # the least size at which BLAS would use several threads
 JOINED_ROW_ELEMENTS = 16  # elements of a row; shorter rows are added up together with others
 ONES = {np.dtype(t): np.ones(BLOCK_ROWS, t) for t in (np.float32, np.float64)}
 # typed as Any: NumPy's stubs accept `keepdims` by name only, which is slower

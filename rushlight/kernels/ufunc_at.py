@@ -14,8 +14,8 @@ from numpy import ndarray
 from rushlight.base.faster import site
 from rushlight.kernels.float16 import converted, is_half, single
 
-ROWS_AT_ELEMENTS = 1 << 8  # elements below which np.add.at is faster on rows than on numbers: 1 us, not 3
-LISTED_PLACES = 16  # elements up to which Python compares faster than NumPy: 0.4 us, not 1.1
+ROWS_AT_ELEMENTS = 1 << 8  # below this size, np.add.at is faster on rows than on numbers: 1 us, not 3
+LISTED_PLACES = 16  # up to this size, Python compares faster than NumPy: 0.4 us, not 1.1
 KEPT_PLACES = 1 << 12  # most indices that are cached: computing them took 6 of gather's 18 us
 
 UFUNCS = {"sum": np.add, "prod": np.multiply, "amax": np.maximum, "amin": np.minimum}

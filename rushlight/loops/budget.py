@@ -48,7 +48,7 @@ class Budget:
         return self.left <= 0 and allowed
 
     def charge_passes(self, passes: float, size: int) -> bool:
-        """The same for a number of NumPy passes over `size` elements."""
+        """`charge` for the cost of a number of NumPy passes over `size` elements."""
         return self.charge(passes * (CALL + ELEMENT * size)) and size > 0
 
     def settle(self) -> None:

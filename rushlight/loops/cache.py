@@ -172,7 +172,7 @@ def scope() -> dict[str, Any]:
 
 
 def cached(function: FunctionType) -> Callable:
-    """Numba's locator for the cache folder: machine code is stored beside the file."""
+    """The decorator of a loop in a cache file: Numba stores the machine code beside the file."""
     return kept(function, FLAGS)
 
 

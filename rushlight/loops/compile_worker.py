@@ -12,7 +12,8 @@ from typing import Any
 from rushlight.base.threads import process_cores
 
 LOW_PRIORITY = 19  # the niceness of the process
-# On a single core: a quarter of the core's time. With LOW_PRIORITY, no loop was ready within 60 s.
+# the niceness on a single core, which gives the process a quarter of the time. With LOW_PRIORITY, no loop was ready
+# within 60 s.
 SHARED_PRIORITY = 5
 AUTOGROUP = Path("/proc/self/autogroup")
 

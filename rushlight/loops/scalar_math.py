@@ -463,8 +463,8 @@ def inverse_of_erf(k: SimpleNamespace, log64: Callable) -> Callable:
     return erfinv
 
 
-STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156)  # coefficients of 1 / z^k
-STIRLING_LEAST = 8  # limit from which the series has 14 digits
+STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156)  # of 1/z, 1/z^3...
+STIRLING_LEAST = 8  # the least z for which the series has 14 digits
 
 
 def log_gamma(k: SimpleNamespace, log64: Callable) -> Callable:

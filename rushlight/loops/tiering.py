@@ -20,8 +20,8 @@ from rushlight.loops.budget import CALL, ELEMENT
 
 LEAST = 0.1  # seconds of work before the price of compiling is looked up
 LEAST_LOADED = 0.01  # the same if Numba is already loaded for another loop
-MUCH = 1 << 14  # elements from which a compiled program does not wait
-# limit in the first run of a compiled program
+MUCH = 1 << 14  # from this size on, the first run of a compiled program compiles its loops at once
+# True in the first run of a compiled program
 at_once: ContextVar[bool] = ContextVar("at_once", default=False)
 
 
@@ -50,8 +50,7 @@ class Loop:
         return None
 
     def pay(self, elements: int) -> None:
-        """Record that NumPy does the work, in `calls` calls; compile the loop if the work has cost enough, or
-        `at_once`."""
+        """Record that NumPy does the work; compile the loop if the work has cost enough, or if `at_once` is set."""
         if not budget.allowed:
             return
         self.owed += self.calls * (CALL + ELEMENT * elements)

@@ -388,7 +388,7 @@ class Around:
         elif isinstance(s, ast.With) and all(self.harmless(item.context_expr) for item in s.items):
             s.body, _ = self.divided(s.body, known | written(*s.items))
         elif isinstance(s, (ast.With, ast.Try)):
-            self.entering(s)  # it may catch errors: its body stays Python, but the functions that it calls are divided
+            self.entering(s)  # may catch errors: its body stays Python, only the called functions are divided
         return s, after
 
     def harmless(self, e: ast.expr) -> bool:

@@ -384,8 +384,7 @@ def layout_of(array: np.ndarray) -> Value:
 
 
 def without_memory(array: np.ndarray) -> np.ndarray:
-    """An array of the same shape, dtype and layout that takes no memory. If it is C-contiguous, all its elements have
-    one address."""
+    """An array of the same shape, dtype and layout that takes no memory. In C order all elements have one address."""
     if array.flags.c_contiguous:
         return np.ndarray(array.shape, array.dtype, ADDRESS_SPACE, 0, (0,) * array.ndim)
     order = sorted(range(array.ndim), key=lambda d: -abs(array.strides[d]))

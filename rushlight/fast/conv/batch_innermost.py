@@ -70,7 +70,7 @@ def reads_of(shapes: tuple, width: int) -> Reads:
         first, last = taps_inside(source.ravel()[t.bases[:, None] + t.offsets])
         firsts.append(np.min([shifted(first, i, len(t.taps)) for i in range(width)], 0))
         lasts.append(np.max([shifted(last, i, 0) for i in range(width)], 0))
-    # pads a block that is not full
+    # repeats the last entry, so that the last block is full
     again = lambda parts: np.concatenate([*parts, np.repeat(parts[-1][-1:], width)]) * n
     return Reads(
         np.array(frame.low),
@@ -119,7 +119,7 @@ class Job(NamedTuple):
     rows: ndarray  # for weight gradients: the start of the positions that each filter element reads
     xs: int  # floats in the workspaces, for a vector of images
     ys: int
-    bias: int  # floats
+    bias: int  # floats of the padded bias
 
 
 @lru_cache(maxsize=256)

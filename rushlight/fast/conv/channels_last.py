@@ -81,7 +81,8 @@ def indented(lines: list[str], by: int) -> str:
 
 @cache
 def turning() -> Callable:
-    """The loop `TURN`, called by other loops as `turn`: compiling a square of vectors takes LLVM long."""
+    """The loop `TURN`, called by other loops as `turn`. It is compiled once, because LLVM takes long for a square of
+    vectors."""
     from rushlight.loops.cache import compiled
 
     return compiled(TURN.format(lanes=lanes()))

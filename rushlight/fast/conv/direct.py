@@ -46,7 +46,7 @@ class TargetReads(NamedTuple):
     starts: ndarray
     length: ndarray
     taps: ndarray  # the position of each tap in the flat kernel
-    # and its source: the phase, and the offset from the result's position
+    # where each tap reads: the phase, and the offset from the result's position
     distances: list[tuple[int, int]]
 
 

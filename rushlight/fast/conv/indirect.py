@@ -116,7 +116,7 @@ def conv(p: Plan, x: ndarray, w: ndarray, bias: ndarray | None = None) -> ndarra
 
 
 def conv_weight_grad(p: Plan, g: ndarray, x: ndarray) -> ndarray:
-    """(O, C, *kernel)."""
+    """The gradient of w (O, C, *kernel)."""
     from rushlight.fast.conv import indirect_loops as loops
 
     j, beyond, height = job_of(p), prod(p.out), usual()[1]

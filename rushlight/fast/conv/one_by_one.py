@@ -43,17 +43,17 @@ def suits(p: Plan) -> bool:
 
 
 def conv(p: Plan, x: ndarray, w: ndarray, bias: ndarray | None = None) -> ndarray:
-    """(N, O, *out)."""
+    """The result (N, O, *out)."""
     return product_each(p, w.reshape(p.filters, -1), x, None if bias is None else bias.reshape(-1, 1))
 
 
 def conv_input_grad(p: Plan, g: ndarray, w: ndarray) -> ndarray:
-    """(N, C, *size)."""
+    """The gradient of x (N, C, *size)."""
     return product_each(p, w.reshape(p.filters, -1).T, g)
 
 
 def conv_weight_grad(p: Plan, g: ndarray, x: ndarray) -> ndarray:
-    """(O, C, *kernel)."""
+    """The gradient of w (O, C, *kernel)."""
     total, part = np.zeros((2, p.filters, p.channels), x.dtype)
     for gradient, image in zip(planes(g), planes(x)):
         into(gradient, image.T, part)

@@ -11,7 +11,7 @@ from numpy import ndarray
 
 FLOAT = np.dtype(np.float32)
 MAX_KEPT_FLOATS = 1 << 22  # floats of the largest workspace that is kept for the next call
-LINE_BYTES = 64  # floats of a cache line
+LINE_BYTES = 64  # bytes of a cache line
 
 
 class Inexact(ArithmeticError):
@@ -69,7 +69,7 @@ def padded_bias(bias: ndarray | None, floats: int) -> ndarray:
 
 
 def for_images(part: Callable, images: int, step: int, least: int | None = None) -> None:
-    """part(first, end, images at a time) on all cores; see `parallel_for` in loops/parallel.py."""
+    """Calls part(first, end, images at a time) on all cores, by `parallel_for` (loops/parallel.py)."""
     from rushlight.loops.parallel import parallel_for
 
     parallel_for(part, images, step, least)

@@ -2,7 +2,7 @@
 last layers.
 
 The columns of all images are adjacent, (C K, N L), so that the filters, which exceed every cache, are read once instead
-of once per image. With NumPy alone, for one group and any dtype.
+of once per image. Needs only NumPy, and supports one group and any dtype.
 """
 
 from __future__ import annotations
@@ -48,13 +48,13 @@ def suits(p: Plan) -> bool:
 
 
 def conv(p: Plan, x: ndarray, w: ndarray, bias: ndarray | None = None) -> ndarray:
-    """(N, O, *out)."""
+    """The result (N, O, *out)."""
     made = w.reshape(p.filters, -1) @ columns(x, p)
     return with_bias(np.ascontiguousarray(np.moveaxis(made.reshape(p.filters, len(x), *p.out), 1, 0)), bias)
 
 
 def conv_input_grad(p: Plan, g: ndarray, w: ndarray) -> ndarray:
-    """(N, C, *size)."""
+    """The gradient of x (N, C, *size)."""
     made = w.reshape(p.filters, -1).T @ rows(g, p)
     x = np.zeros((len(g), p.channels, *p.size), g.dtype)
     at = np.moveaxis(made.reshape(p.channels, *p.kernel, len(g), *p.out), len(p.kernel) + 1, 0)
@@ -63,5 +63,5 @@ def conv_input_grad(p: Plan, g: ndarray, w: ndarray) -> ndarray:
 
 
 def conv_weight_grad(p: Plan, g: ndarray, x: ndarray) -> ndarray:
-    """(O, C, *kernel)."""
+    """The gradient of w (O, C, *kernel)."""
     return (rows(g, p) @ columns(x, p).T).reshape(p.filters, p.channels, *p.kernel)

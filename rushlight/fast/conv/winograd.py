@@ -87,8 +87,8 @@ class Job(NamedTuple):
     tiles: int  # tiles of an image
     deep: int  # channels read, and channels made, padded to whole vectors
     broad: int
-    sources: ndarray  # see `tile_sources`
-    results: ndarray  # see `tile_results`
+    sources: ndarray  # the result of `tile_sources`
+    results: ndarray  # the result of `tile_results`
     xs: int  # floats of the workspaces: images read and made, and their transformed tiles
     ys: int
     vs: int

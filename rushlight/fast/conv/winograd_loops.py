@@ -142,7 +142,7 @@ CHANNELS = 64  # products summed in registers, then added to the total: as accur
 MAX_OVER_MEAN = 256  # limit of absolute value over mean: above it, rounding errors show in the whole tile
 
 
-Step = Callable[..., list[str]]  # variables, read ones before made ones -> lines
+Step = Callable[..., list[str]]  # (names of the variables to read, then of the variables to make) -> lines
 
 
 def square(n: int) -> list[str]:
@@ -151,7 +151,8 @@ def square(n: int) -> list[str]:
 
 
 def of_sides(step: Step, read: int, made: int, x: str, y: str) -> list[str]:
-    """`step`, from `read` to `made` numbers, on the columns of a square of variables x, then on the rows: y."""
+    """Applies `step`, which makes `made` numbers from `read` numbers, to the columns and then to the rows of a square
+    of variables x. The results are the variables y."""
     lines: list[str] = []
     for s in range(read):
         lines += step(*[f"{x}{r}{s}" for r in range(read)], *[f"q{r}{s}" for r in range(made)])
@@ -174,7 +175,7 @@ def times_at(a: str, b: str, c: str, d: str, *to: str) -> list[str]:
 
 
 def times_g(a: str, b: str, c: str, *to: str) -> list[str]:
-    """The rows of G are (1, 0, 0), (1, 1, 1) / 2, (1, -1, 1) / 2 and (0, 0, 1)."""
+    """Lines that multiply by G, whose rows are (1, 0, 0), (1, 1, 1) / 2, (1, -1, 1) / 2 and (0, 0, 1)."""
     values = a, f"fma(h, add(add({a}, {c}), {b}), none())", f"fma(h, sub(add({a}, {c}), {b}), none())", c
     return [f"{name} = {value}" for name, value in zip(to, values)]
 

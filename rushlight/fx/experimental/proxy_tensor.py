@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 def get_proxy_mode() -> None:
-    """None: no tracing is active."""
+    """Always None: no tracing is active."""
     return None
 
 

@@ -22,7 +22,7 @@ guard_or_true = statically_known_true = guard_size_oblivious = definitely_true =
 
 
 def free_symbols(val: Any) -> set:
-    """set(): all sizes are known."""
+    """Always set(): all sizes are known."""
     return set()
 
 
@@ -30,7 +30,7 @@ free_unbacked_symbols = free_symbols
 
 
 def is_symbolic(val: Any) -> bool:
-    """False: sizes are plain numbers."""
+    """Always False: sizes are plain numbers."""
     return False
 
 
