@@ -57,7 +57,7 @@ ROWS = """def kernel(r, x, take, land):
 
 
 def rows_summed(x: ndarray, take: ndarray, land: ndarray, n: int) -> ndarray | None:
-    """r (n, columns), where r[land[i]] is the sum of its rows x[take[i]], without copying each row."""
+    """r (n, columns) with r[land[i]] += x[take[i]] for all i, without copying each row."""
     size = land.size * x.shape[1]
     in_order = x.flags.carray or x.size <= size  # otherwise a copy would take longer than the sums
     fits = x.dtype.char in "fd" and in_order and take.dtype.kind == land.dtype.kind == "i"
