@@ -26,7 +26,7 @@ MADE = {"forward": (4, 5), "back": (7, 8, 9)}  # the arrays that each loop write
 def attend(
     q: ndarray, k: ndarray, v: ndarray, mask: ndarray | None, out: ndarray, lse: ndarray, causal: bool, scale: float
 ) -> bool | None:
-    """Attention into out and lse; None if NumPy should do it."""
+    """Writes attention into out and lse; returns None if NumPy should do it."""
     if not (suits(q, k, v, mask) and charge(q, k)):
         return None
     run("forward", (q, k, v, whole(mask, q, k), out, lse), causal, scale)
@@ -47,7 +47,7 @@ def attend_back(
     causal: bool,
     scale: float,
 ) -> bool | None:
-    """The gradients into dq, dk and dv; None if NumPy should do it."""
+    """Writes the gradients into dq, dk and dv; returns None if NumPy should do it."""
     if not (suits(q, k, v, mask) and charge(q, k)):
         return None
     arrays = (q, k, v, whole(mask, q, k), out, np.ascontiguousarray(lse), g, dq, dk, dv)

@@ -157,8 +157,8 @@ def few_loop(op: Op, dtype: np.dtype, *settings: Any) -> tuple[Callable, np.dtyp
 
 def halves_at_once(op: Op, of: str, args: tuple) -> ndarray | None:
     """The loop's result for half precision, computed in float32 number by number: 51,200 sums take 6 us, with
-    conversions of whole arrays 40. None if there is no such loop, or not yet; large arrays with functions that round in
-    their own way have a separate loop.
+    conversions of whole arrays 40. None if there is no such loop, or if it is not compiled yet; large arrays with
+    functions that round in their own way have a separate loop.
     """
     seen = None if op.name in APART else looked_at(args, TYPES_OF_HALVES)
     if seen is None or len(place_of(seen[0])) > 1:

@@ -272,8 +272,8 @@ class Writer:
         return "\n".join(lines).replace("x.shape", f"{first}.shape") + "\n"
 
     def split(self, value: Step) -> tuple[Step, list[Step]]:
-        """The factors of a product: those that vary along the row, multiplied; and the others. In groups, whose columns
-        are channels of many elements, the others come after the sum over a channel.
+        """(the product of the factors that vary along the row, the other factors) of a product. In groups, whose
+        columns are channels of many elements, the others come after the sum over a channel.
         """
         each: list[Step] = []
         others: list[Step] = []

@@ -21,7 +21,7 @@ Dims = tuple | None
 _ones = np.ones(64, np.float32)
 _ONES = [_ones[:n] for n in range(65)]
 TOPK_SEARCHES = 16  # most results for which `topk` searches one at a time
-PARTITION_ELEMENTS = 128  # elements for each of up to 12 results; below this size `topk` sorts: 6 us, not 30
+PARTITION_ELEMENTS = 128  # with fewer elements per result (at most 12 count), `topk` sorts: 6 us, not 30
 SHORT_ROW_ELEMENTS = 16  # most elements of a row for which rows are reduced one column at a time
 NOISE = {4: np.float32(2.0**-24), 8: 2.0**-80}  # squared relative rounding error of a mean, by bytes per number
 all_reduce: Any = np.logical_and.reduce
@@ -206,7 +206,7 @@ def log_softmax(x: ndarray, dim: int) -> ndarray:
 
 @in_single
 def var(x: ndarray, dims: Dims = None, keepdim: bool = False, correction: float = 1) -> ndarray:
-    """Mean squared distance from the mean, with n - correction for n."""
+    """The mean squared distance from the mean; divides by n - correction instead of n."""
     n = count(x, dims)
     if 0 < x.size < BLOCK_ROWS and x.dtype is FLOAT32 and n > correction:  # 5 us instead of 8
         d = x - add_reduce(x, dims, None, None, dims is not None) / n

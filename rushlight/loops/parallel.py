@@ -71,7 +71,7 @@ def work(inbox: SimpleQueue) -> None:
 
 
 def perform(function: Callable, arguments: tuple, done: SimpleQueue, falls_back: bool) -> None:
-    """A part of a loop; `falls_back`: whether the caller computes in another way after NotReady."""
+    """Run a part of a loop; `falls_back`: whether the caller computes in another way after NotReady."""
     own, state.may_fall_back = state.may_fall_back, falls_back
     try:
         function(*arguments)

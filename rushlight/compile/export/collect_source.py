@@ -325,7 +325,8 @@ class Bundle:
         return f"globals()[{given!r}]" if given in taken else given
 
     def element(self, module: str, name: str) -> str | None:
-        """The name in the text for a global that only loops use. `module_text.Module` overrides this."""
+        """The name in the text for a name that the module does not define: a global of loops. `module_text.Module`
+        overrides this."""
         raise CannotBundle(f"{module} uses {name}, which it does not define")
 
 

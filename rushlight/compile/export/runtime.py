@@ -47,7 +47,7 @@ def machine_code(function, text="", flags=FLAGS):
 
 
 def loop(whole):
-    """The decorator of loops: compiles the loop; without Numba returns `whole`, the same on whole arrays."""
+    """The decorator of loops: compiles the loop; without Numba returns `whole`, its version for whole arrays."""
     return machine_code if numba is not None else lambda function: whole or function
 
 

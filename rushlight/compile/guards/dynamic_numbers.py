@@ -1,9 +1,9 @@
 """Dynamic numbers: settings of optimizers, which schedulers change from run to run, as inputs of a program.
 
 A trace holds numbers as constants. If two runs differ only in some constants, and in both runs the same formula of
-optimizer settings gives each of these constants (the setting, its negative, a product of two settings, one minus such a
-product), then the program reads the settings in each run. If several formulas explain a number, the program checks that
-they still agree.
+optimizer settings gives each of these constants (a setting, a product of two settings, the negative of either, one
+minus either), then the program reads the settings in each run. If several formulas explain a number, the program checks
+that they still agree.
 
 A number may depend on a setting and yet be the same in both runs, after rounding: 1 - lr * weight_decay in the first
 steps of a schedule. Then "it is a constant" is one more formula."""

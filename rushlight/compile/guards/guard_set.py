@@ -270,8 +270,8 @@ class Snapshot:
                 todo.append(key)
 
     def note_named(self, container: Any, items: list, todo: list, read: Set = OF_MODULES) -> None:
-        """Record the items that code may read: those that the user's code names, and those in `read`, for the
-        library."""
+        """Record the items that code may read: items that the user's code names, and items in `read`, which the library
+        reads."""
         anything, counting = bool(self.names & ANY_NAME), []
         for key, value in items:
             # code that names any of STEPPING may read the optimizer's state
@@ -306,8 +306,8 @@ class Snapshot:
         return "" if len(self.items) == len(other.items) else "there are other objects than before"
 
     def replaced(self, other: Snapshot, read: Container[int]) -> list[tuple[Any, Any, Tensor]]:
-        """(container, key, new tensor) for each tensor that was replaced and not read. `read`: ids of the arrays that
-        were."""
+        """(container, key, new tensor) for each tensor that was replaced without being read. `read`: ids of the arrays
+        that were read."""
         return [
             (c, key, new)
             for (c, key, old), (d, key2, new) in zip(self.items, other.items)

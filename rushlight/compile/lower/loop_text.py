@@ -6,8 +6,8 @@
                 out0[i, j] = maximum(x0[i, j] + x1[j], f32(0))
 
 Forms of a loop. flat: one loop over all elements. rows: a loop over rows around loops over columns, with a new column
-loop after each sum along the row. nest: one loop for each dimension left after dimensions are merged that broadcast
-alike.
+loop after each sum along the row. nest: adjacent dimensions that broadcast alike are merged, then there is one loop for
+each dimension.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ class Kernel:
         return tuple(padded[d] == self.cluster.space[d] != 1 or level == FULL for _, d in self.merged)
 
     def text(self, name: str) -> str:
-        """The function, under a name."""
+        """The text of the function, under this name."""
         parameters = [self.names[v] for v in self.looped] + self.shared + ["sums"] * bool(self.sums) + self.constants()
         return f"def {name}({', '.join(parameters)}):\n" + "\n".join("    " + line for line in self.lines) + "\n"
 

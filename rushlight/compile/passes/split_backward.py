@@ -1,4 +1,4 @@
-"""Split one graph of forward and backward into two; choose the values that the forward saves and those that the
+"""Split one graph of forward and backward into two; choose the values that the forward saves, and the values that the
 backward recomputes.
 """
 

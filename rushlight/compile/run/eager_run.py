@@ -29,7 +29,7 @@ class EagerRun:
     ):
         self.result, self.outline, self.flat, self.draws = result, outline, flat, draws
         self.tracer, self.grads = tracer, grads
-        # the results with a graph, which a program may have to keep
+        # the results that have a graph, for second derivatives
         self.live = [] if outline is None else outline.waiting
 
     def differs_from(self, program: Program) -> str:
@@ -45,7 +45,7 @@ class EagerRun:
         return wrong
 
     def memory_before(self) -> dict:
-        """{source: array} before the run: copies of the arrays that the run has written to; the gradients of the
+        """{source: array} before the run: copies of the arrays that the run has written to, and the gradients of the
         leaves.
         """
         old = dict(self.tracer.overwritten)

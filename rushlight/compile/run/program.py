@@ -134,8 +134,8 @@ class Part:
                 self.names[name] = known.entry_point
 
     def trial(self, replay: Replay, arrays: list[np.ndarray], written: list[np.ndarray]) -> tuple[list, list]:
-        """`run` with each step compared with eager's. Raises Mismatch. `written`: the arrays with those that the
-        program writes to replaced by copies."""
+        """`run` with each step compared with eager's. Raises Mismatch. `written`: `arrays`, with copies in place of the
+        arrays that the program writes to."""
         low = self.lowering
         assert low is not None
         checker = Checker(low.graph, low.items, [made for _, made in low.probes], low.plan.ends, arrays, replay)

@@ -18,7 +18,7 @@ from rushlight.ops.shape.views import to
 
 PERTURBED_ULPS = 4  # the size of the noise, in units in the last place
 NOISE_FACTOR = 32  # a result may differ by this multiple of the change in perturbed runs
-HALF_NOISE_FACTOR = 2  # the same for perturbed half-precision numbers
+HALF_NOISE_FACTOR = 2  # the same multiple if half-precision numbers were perturbed
 SIGN, BITS = np.int16(0x7FFF), {"float16": 0x7C00, "bfloat16": 0x7F80}  # all but the sign; infinity
 
 

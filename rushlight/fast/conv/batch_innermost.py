@@ -104,7 +104,7 @@ def shifted(numbers: ndarray, by: int, fill: int) -> ndarray:
 
 
 def channel_floats(places: int) -> int:
-    """Floats from one channel to the next in the loops' layout: an odd number of vectors (see `apart` in the loops)."""
+    """Floats from one channel to the next in the loops' layout: an odd number of vectors (`apart` in the loops)."""
     return (places | 1) * lanes() if places >= lanes() else places * lanes()
 
 

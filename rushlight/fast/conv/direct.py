@@ -58,7 +58,7 @@ class Layout(NamedTuple):
     extent: ndarray  # (3,) positions of an image
     spread: ndarray  # (3,) the steps of the targets
     targets: tuple[TargetReads, ...]
-    size: int  # positions of an image, and the number from the first with a result to the last
+    size: int  # the positions of an image; `used`: their number from the first to the last that has a result
     used: int
 
 

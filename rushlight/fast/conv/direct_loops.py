@@ -175,7 +175,7 @@ def block(height: int, width: int, lanes: int) -> list[str]:
     return [
         *[f"s{a}_{k} = spread(bias, near + {a})" for a, k in pairs],
         "at = near * taps",
-        f"for begin in range(0, max(taps, 1), {TAPS}):",  # the bias, if there are no taps
+        f"for begin in range(0, max(taps, 1), {TAPS}):",  # without taps, one pass writes the bias
         f"    for t in range(begin, min(begin + {TAPS}, taps)):",
         "        i = q + group * room + offsets[t]",
         *[f"        x{k} = load(x, i + {k * lanes})" for k in range(width)],

@@ -85,7 +85,7 @@ class Job(NamedTuple):
     images: int  # images that are copied at a time
     block: int  # tiles that are multiplied at a time
     tiles: int  # tiles of an image
-    deep: int  # channels read, and channels made, padded to whole vectors
+    deep: int  # deep, broad: the channels read, and the channels made, padded to whole vectors
     broad: int
     sources: ndarray  # the result of `tile_sources`
     results: ndarray  # the result of `tile_results`
