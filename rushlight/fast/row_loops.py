@@ -34,7 +34,7 @@ def scaled_channels(x, factor, shift, out, first, end):
 
 @loop
 def products(x, out):
-    """Row by row, with one partial result for each SIMD lane."""
+    """The product of each row, with one partial result for each SIMD lane."""
     restrict()
     wide()
     for i in range(x.shape[0]):
@@ -80,8 +80,8 @@ def variances(x, correction, out):
 
 @loop
 def running_sums(x, out, total):
-    """Along the middle of three dimensions, in float64, as NumPy does; `total` has a number for each element of the
-    last dimension.
+    """Running sums along the middle of three dimensions, in float64, as NumPy does; `total` has a number for each
+    element of the last dimension.
     """
     restrict()
     for i in range(x.shape[0]):

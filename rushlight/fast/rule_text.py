@@ -29,7 +29,7 @@ ATOM, PRODUCT, SUM, COMPARISON = 4, 3, 2, 1  # precedence of a text
 
 
 class NotFused(Exception):
-    """This op remains a call of its NumPy kernel."""
+    """Raised for an op that remains a call of its NumPy kernel."""
 
 
 def infix(sign: str, rank: int, result: np.dtype | None = None) -> tuple[Callable, Callable]:
@@ -255,7 +255,7 @@ def erfinv(x: Scalar) -> Scalar:
 
 
 def lerp(x: Scalar, y: Scalar, weight: Any) -> Scalar:
-    """Computed from the nearer end, like the kernel."""
+    """x + weight (y - x), computed from the nearer end, like the kernel."""
     way = y - x
     if isinstance(weight, Scalar):
         return where(abs(weight) < 0.5, x + weight * way, y - way * (1 - weight))
@@ -263,7 +263,8 @@ def lerp(x: Scalar, y: Scalar, weight: Any) -> Scalar:
 
 
 def logaddexp(x: Scalar, y: Scalar) -> Scalar:
-    """From the larger operand, so that nothing overflows; two equal infinities give that infinity."""
+    """log(exp(x) + exp(y)), from the larger operand, so that nothing overflows; two equal infinities give that
+    infinity."""
     x, y = meet(x, y)
     more = call("maximum", x, y) + call("log1p", call("exp", -abs(x - y)))
     return where(x == y, x + 0.6931471805599453, more)

@@ -183,7 +183,7 @@ def var(x: ndarray, axes: tuple[int, ...] | None, correction: float) -> ndarray 
 
 
 def more_exact(out: ndarray, x: ndarray, correction: float) -> None:
-    """Variances of rows recomputed in double precision if rounding errors of the mean may dominate them."""
+    """Recompute variances of rows in double precision if rounding errors of the mean may dominate them."""
     n = x.shape[1]
     again = np.flatnonzero(out <= x[:, 0] * x[:, 0] * (NOISE[4] * np.float32(n / (n - correction)))) if n > 1 else ()
     step = max(1, AT_ONCE // n)
@@ -299,7 +299,7 @@ def batch(a: ndarray) -> ndarray | None:
 
 
 def samples(a: ndarray) -> ndarray | None:
-    """Like `batch`, and matrices (N, C) unchanged."""
+    """Like `batch`, but matrices (N, C) are returned unchanged."""
     return matrix(a, a.shape[1]) if a.ndim == 2 else batch(a)
 
 
@@ -492,7 +492,7 @@ def examples() -> dict[tuple[str, str], Callable[[], tuple]]:
 
 
 def example(op: Op, of: str, given: tuple) -> tuple:
-    """Arguments of the op's rule, from the forward's arguments."""
+    """Arguments of the op's rule, made from the forward's arguments."""
     if not of:
         return given
     made = op.kernel(*given)

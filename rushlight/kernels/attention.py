@@ -64,7 +64,7 @@ def attention_back(tensors: Sequence[ndarray], causal: bool, scale: float) -> li
 
     p = exp(scores - lse), dv = p^T g, ds = p (g v^T - sum(g out)), dq = ds k scale, dk = ds^T q scale."""
     *given, out, lse, g = tensors
-    # In half precision, the differences would have too few digits, and so has the rounded `out`.
+    # In half precision the differences have too few digits, also because `out` is rounded.
     if is_half(g):
         wide = [single(a) for a in given]
         made = [*wide, *attention(wide, causal, scale), single(g)]

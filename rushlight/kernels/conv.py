@@ -205,7 +205,7 @@ def columns_of(p: Plan, top: int = 0, bottom: int | None = None) -> Columns:
     # rows of columns that sharing saves copying
     saved = p.channels * prod(p.kernel[1:]) * (p.kernel[0] - step)
     added = p.filters * (p.kernel[0] - 1)  # rows of products that sharing must add up
-    # with this condition faster on 18 of 19 shapes
+    # sharing under this condition was faster on 18 of 19 shapes
     if p.kernel[0] > step and gcd(step, p.dilation[0]) == 1 and 2 * saved >= added:
         starts = [divmod(k * p.dilation[0], step) for k in range(p.kernel[0])]
         parts = tuple([(s, slice(q * width, (q + out[0]) * width)) for q, s in starts])

@@ -136,7 +136,7 @@ def where(condition: ndarray, x: Any, y: Any) -> ndarray:
         return np.where(condition, x, y)
     dtype, x, y = given
     shape = np.broadcast(condition, x, y).shape
-    # in the condition's memory order
+    # the result gets the condition's memory order
     out = room_like(condition, dtype) if condition.shape == shape else np.empty(shape, dtype)
     bits = out.view(x.dtype)
     # cast once, before broadcasting

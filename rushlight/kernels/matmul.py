@@ -29,7 +29,7 @@ def mm(x: ndarray, y: ndarray) -> ndarray:
         if x.ndim == 2 and y.ndim <= 2:
             if x.size * y.shape[-1] > LARGE_PRODUCTS:
                 return large(x, y)
-            return of_matrices(x, y)  # for small products, two thirds of np.matmul's time
+            return of_matrices(x, y)  # takes two thirds of np.matmul's time for small products
         if y.ndim == 2 < x.ndim and x.size and x.shape[-1] == len(y) and x.flags.c_contiguous:
             # all matrices of x in one product
             return mm(x.reshape(-1, x.shape[-1]), y).reshape(*x.shape[:-1], y.shape[1])

@@ -46,7 +46,7 @@ def bordered(x: ndarray, mode: str, amounts: Amounts) -> ndarray:
     """x with borders: 'reflect', 'replicate' or 'circular'. The last dimension comes first, so that corners are copied
     from borders.
     """
-    if suggests_last(x):  # the same on the array in memory order
+    if suggests_last(x):  # computes with the array in memory order
         return np.moveaxis(bordered(np.moveaxis(x, 1, -1), mode, channels_behind(amounts)), -1, 1)
     r = memory.take(tuple([n + a + b for n, (a, b) in zip(x.shape, amounts)]), x.dtype)
     r[tuple([slice(a, a + n) for n, (a, _) in zip(x.shape, amounts)])] = x

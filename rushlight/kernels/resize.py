@@ -131,7 +131,7 @@ def turned(places: ndarray, weights: ndarray | None, size: int) -> Table:
 
 def blend(x: ndarray, dim: int, how: tuple, back: bool) -> ndarray:
     """out[.., o, ..] = sum over k of weights[k, o] x[.., places[k, o], ..] along `dim`; `back`: the transpose."""
-    if dim and suggests_last(x):  # the same on the array in memory order
+    if dim and suggests_last(x):  # computes with the array in memory order
         return np.moveaxis(blend(np.moveaxis(x, 1, -1), (dim - 1) or x.ndim - 1, how, back), -1, 1)
     found = table(how, back)
     picks = len(found.places) == 1 and found.outs[0] is None and found.weights[0] is None

@@ -383,7 +383,7 @@ def rejoined(parts: Sequence[ndarray], dim: int) -> ndarray:
 
 
 def hint_of_cat(tensors: Sequence[ndarray], dim: int) -> str:
-    """Tensors of n and of n - 1 dimensions, such as rows and a column, need a new dimension."""
+    """The hint for tensors of n and of n - 1 dimensions, such as rows and a column: a new dimension."""
     counts = sorted({t.ndim for t in tensors})
     if len(counts) == 2 and counts[1] == counts[0] + 1:
         i = next(i for i, t in enumerate(tensors) if t.ndim == counts[0])

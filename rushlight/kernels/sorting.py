@@ -41,7 +41,7 @@ def nanmedian_dim(x: ndarray, dim: int, keepdim: bool = False) -> tuple[ndarray,
     if not x.ndim or x.dtype.kind not in "fV":
         return median_dim(x, dim, keepdim)
     there = ~np.isnan(x)
-    if there.all():  # the same index in every row, without sorting
+    if there.all():  # every row has its median at the same index, and need not be sorted
         return picked(x, (count - 1) // 2, dim, keepdim)
     left = np.count_nonzero(there, dim, keepdims=True)
     places = np.maximum(left - 1, 0) // 2

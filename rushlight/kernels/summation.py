@@ -71,7 +71,7 @@ def added(x: ndarray, dims: Any = None, keepdim: bool = False) -> ndarray:
 def in_blocks(x: ndarray, axes: tuple, keepdim: bool) -> ndarray:
     """`added` by blocks of rows, for distinct axes."""
     order = list(range(x.ndim))
-    if not x.flags.c_contiguous:  # in memory order, if x has no gaps
+    if not x.flags.c_contiguous:  # adds in memory order, if x has no gaps
         by_stride = sorted(order, key=[-s for s in x.strides].__getitem__)
         order = by_stride if x.transpose(by_stride).flags.c_contiguous else order
         x = np.ascontiguousarray(x.transpose(order))

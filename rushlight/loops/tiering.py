@@ -19,7 +19,7 @@ from rushlight.loops import budget
 from rushlight.loops.budget import CALL, ELEMENT
 
 LEAST = 0.1  # seconds of work before the price of compiling is looked up
-LEAST_LOADED = 0.01  # the same if Numba is already loaded for another loop
+LEAST_LOADED = 0.01  # the same limit if Numba is already loaded for another loop
 MUCH = 1 << 14  # from this size on, the first run of a compiled program compiles its loops at once
 # True in the first run of a compiled program
 at_once: ContextVar[bool] = ContextVar("at_once", default=False)

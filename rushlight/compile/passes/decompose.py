@@ -187,7 +187,7 @@ for _function, _suits in (
 
 @parts(reduce.sum, around_a_dimension)
 def sum(b: Builder, x: Value, dims: tuple, keepdim: bool) -> Value:
-    """If a dimension in the middle is kept: sum along the rows first, in the loop that computes the rows (a
+    """A sum that keeps a dimension in the middle begins with sums along the rows, in the loop that computes the rows (a
     convolution's bias gradient is such a sum).
     """
     last = trailing(dims, len(x.shape))
@@ -204,7 +204,7 @@ def mean(b: Builder, x: Value, dims: tuple | None = None, keepdim: bool = False)
 
 @parts(reduce.var_core, has_variance)
 def var_core(b: Builder, x: Value, dims: tuple | None, correction: float) -> Value:
-    """Computed from differences to the first number, exact for nearby numbers: equal numbers have variance 0."""
+    """The variance from differences to the first number, exact for nearby numbers: equal numbers have variance 0."""
     dims = tuple(range(len(x.shape))) if dims is None else dims
     key = (*[slice(1) if i in dims else slice(None) for i in range(len(x.shape))], ...)
     first = b.call(getitem, x, key, shape=tuple([1 if i in dims else n for i, n in enumerate(x.shape)]))

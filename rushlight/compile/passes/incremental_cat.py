@@ -118,7 +118,7 @@ class Extension:
             return Value(array, "constant")
         made = self.constants.setdefault(content(array), Value(array, "constant"))
         self.shapes.add(array.shape)
-        # not cached: a longer constant may have been added
+        # searched again each time, because a longer constant may have been added
         for dim, size in enumerate(array.shape):
             for n in range(size - 1, (size - 1) // 2, -1):
                 if (*array.shape[:dim], n, *array.shape[dim + 1 :]) in self.shapes:

@@ -68,7 +68,7 @@ def of_turned(step: Call, box: Box, touched: list[int], cut: Cut) -> tuple:
 
 
 def of_reshaped(step: Call, box: Box, touched: list[int], cut: Cut) -> tuple | None:
-    """Only if the restricted dimensions are leading ones, which x also has."""
+    """Possible only if the restricted dimensions are leading ones, which x also has."""
     x, out = step.args[0], step.outs[0]
     lead = max(touched) + 1
     if x.shape[:lead] != out.shape[:lead]:

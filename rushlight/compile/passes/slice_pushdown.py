@@ -16,7 +16,7 @@ from rushlight.ops.shape.views import getitem, to
 
 
 def narrow(graph: Graph) -> None:
-    """From the last step to the first, so that a slice moves up as far as possible."""
+    """Visits steps from the last to the first, so that a slice moves up as far as possible."""
     readers, final = graph.users(), set(graph.outputs())
     home, written = memory_of(graph), {s.target for s in graph.steps if isinstance(s, Store)}
     steps: list[Any] = []  # the last step first

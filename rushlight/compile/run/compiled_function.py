@@ -309,7 +309,7 @@ class Compiled:
             change = programs[-1].outline.before.difference(outline.before)
             self.give_up("is called with Python values that change: " + change)
             return None
-        same = outline.bytes == last.bytes  # otherwise changed numbers become inputs
+        same = outline.bytes == last.bytes  # if not, the changed numbers become inputs
         program: Program | None
         if early is not None and same and early.holds() and self.may_keep(early):
             program, wrong = early, ""

@@ -149,7 +149,7 @@ def job_of(p: Plan) -> Job:
     (read, _), (made, _) = p.read, p.made
     lay = layout_of(*shapes_3d(p))
     images = images_at_once(lay, p.groups * (read + made if p.op == "conv_weight_grad" else read), p.images)
-    if p.op == "conv_weight_grad":  # at least enough to fill a chunk
+    if p.op == "conv_weight_grad":  # enough images to fill a chunk
         from rushlight.fast.conv.direct_loops import CHUNK
 
         images = min(p.images, max(CHUNK // whole_vectors(lay.used), images))
