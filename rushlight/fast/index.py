@@ -16,83 +16,84 @@ import numpy as np
 
 from rushlight.loops import budget
 
-ON_AT_START = budget.allowed  # RUSHLIGHT_FAST=0: the core looks up no ways
+ON_AT_START = budget.allowed  # False with RUSHLIGHT_FAST=0: then the core looks up no ways
 
 # -- elements of an array --------------------------------------------------------------------------
 
 ROW_ELEMENTS = 1 << 13  # layer norm of 8,192: NumPy 60 us, the loop 15 us
-SOFTMAX_BACK_ELEMENTS = 1 << 11  # up to here NumPy takes 6 us for the rule, the loop 8
+SOFTMAX_BACK_ELEMENTS = 1 << 11  # at this size NumPy takes 6 us for the rule, the loop 8
 ELEMENTWISE_ELEMENTS = 1 << 15  # gelu of 32,768: NumPy 270 us, the loop 50 us
-FEW_PASSES = 4  # least NumPy passes for which loops over small arrays are worthwhile
-UFUNC_ELEMENTS = 1 << 18  # elements of a single NumPy function from which waking all cores pays
-BROADCAST_ROW_ELEMENTS = 16  # length of a run with the same number from which a loop handles broadcast rows
+FEW_PASSES = 4  # the least NumPy passes for which loops over small arrays pay
+UFUNC_ELEMENTS = 1 << 18  # the least size at which waking all cores pays for a single NumPy function
+BROADCAST_ROW_ELEMENTS = 16  # the least run of one number for which a loop handles broadcast rows
 HALF_PASSES = 40  # passes over float32 that take as long as one NumPy pass over 16-bit floats
 HALF_ELEMENTS = 512  # 16-bit floats: NumPy takes 30 times as long as a conversion to float32
 REDUCTION_ELEMENTS = 1 << 16  # NumPy adds up this many in 15 us
-REDUCTION_ROW_ELEMENTS = 32  # elements of a row; for shorter rows a loop is not faster
-REDUCTION_PARALLEL_ELEMENTS = 1 << 18  # elements from which all cores share reductions, scans and norms
-VARIANCE_ELEMENTS = 1 << 9  # elements up to which one loop in float64 takes 0.4 us, two passes of NumPy 5
-SHORT_ROWS_ELEMENTS = 1 << 9  # elements up to which a loop across short rows takes 1 us
+REDUCTION_ROW_ELEMENTS = 32  # the least elements of a row; for shorter rows a loop is not faster
+REDUCTION_PARALLEL_ELEMENTS = 1 << 18  # the least size at which all cores share reductions, scans and norms
+VARIANCE_ELEMENTS = 1 << 9  # the most elements for one loop in float64: 0.4 us, two passes of NumPy 5
+SHORT_ROWS_ELEMENTS = 1 << 9  # the most elements for a loop across short rows: 1 us
 SCAN_ELEMENTS = 1 << 12  # cumulative products of 51,200: NumPy 230 us, the loop 80 us
-DEFERRED_ELEMENTS = 1 << 18  # gradients of elementwise ops; from this size on, fresh memory dominates the time
+DEFERRED_ELEMENTS = 1 << 18  # gradients of elementwise ops: from this size on, fresh memory takes most of the time
 SUM_ELEMENTS = 1 << 18  # a sum of two gradients: mapping pages for a new array costs more than the sum
-TAP_ELEMENTS = 1 << 12  # elements that cost NumPy as much as the calls for a tap of an image
+TAP_ELEMENTS = 1 << 12  # NumPy's calls for one tap of an image cost as much as this many elements
 WIDENED_ELEMENTS = 1 << 13  # the least size at which float16 is converted by its bits: 100,000 in 40 us, not 165
 REMAINDER_BLOCK_ELEMENTS = 1 << 11  # the least size at which blocks are faster than libm's calls
 REMAINDER_LOOP_ELEMENTS = 1 << 15  # 2 million: by a loop 4 ms, by blocks 16
-# Least numbers of a point, and least points, for computing all distances by a product
+# Least numbers in a point, and least points, for which one product gives all distances
 DISTANCE_PRODUCT_NUMBERS, DISTANCE_PRODUCT_POINTS = 96, 25
 DISTANCE_PASSES = 3  # NumPy's passes over the differences of all pairs of points
-SCATTER_ELEMENTS = 1 << 15  # scattered additions from which loading a loop is worthwhile
+SCATTER_ELEMENTS = 1 << 15  # the least scattered additions for which loading a loop pays
 SCATTER_PASSES = 20  # NumPy's passes over plain numbers that take as long as `ufunc.at`
-# Elements, and elements of a row, up to which a loop sorts by insertion: 0.5 us, 16 x 64 in 30 us
+# Most elements, and most elements of a row, for a loop that sorts by insertion: 0.5 us, 16 x 64 in 30 us
 ORDER_ELEMENTS, ORDER_ROW_ELEMENTS = 1 << 10, 64
-PLACES_ELEMENTS = 1 << 10  # indices up to which a loop that checks them takes 1 us
-# Elements from which loops gather, scatter and reverse: gather of 65,536 in 35 us, by NumPy in 53
+PLACES_ELEMENTS = 1 << 10  # the most indices for a loop that also checks them: 1 us
+# The least size at which loops gather, scatter and reverse: gather of 65,536 in 35 us, by NumPy in 53
 GATHER_ELEMENTS = 1 << 12
-MULTIPLE_ELEMENTS = 1 << 13  # elements from which a loop adds a multiple in place
-GATHER_PARALLEL_ELEMENTS = 1 << 18  # elements from which all cores share such copies
-TAKEN_RUN_ELEMENTS = 8  # longest contiguous run for which a loop is faster than NumPy's memmove
-POOL_TABLE_ELEMENTS = 1 << 12  # elements of all windows up to which an index table is faster
-PAD_TABLE_ELEMENTS = 1 << 12  # elements of the result up to which an index table takes 2 us of 6
-POOL_PRODUCTS = 1 << 17  # multiplications up to which a product adds up windows faster: 10 us
-POOL_SCATTER_ELEMENTS = (1 << 10) + 1  # gradients from which loading a loop is worthwhile
-MEAN_PRODUCT_ELEMENTS = 1 << 10  # elements of a row up to which BLAS takes a third of np.mean's time
-POOL_CORE_ELEMENTS = 1 << 16  # elements of planes for one core: 45 us
-POOL_OWN_LOOP_TAPS = 9  # most taps of a window with a specialised loop: 1/4 of the time
-MAX_POOL_TABLE_TAPS = 2  # elements of a window from which a table is faster than a call for each: 3 us, 5
-MAX_POOL_TAPS = 16  # elements of a window up to which one NumPy call for each is fast enough
-ATTENTION_PRODUCTS = 1 << 17  # multiplications from which attention counts as large: NumPy takes 0.15 ms
+MULTIPLE_ELEMENTS = 1 << 13  # the least size at which a loop adds a multiple in place
+GATHER_PARALLEL_ELEMENTS = 1 << 18  # the least size at which all cores share such copies
+TAKEN_RUN_ELEMENTS = 8  # the longest contiguous run for which a loop is faster than NumPy's memmove
+POOL_TABLE_ELEMENTS = 1 << 12  # the most elements of all windows for which an index table is faster
+PAD_TABLE_ELEMENTS = 1 << 12  # the most elements of the result for an index table: 2 us instead of 6
+POOL_PRODUCTS = 1 << 17  # the most multiplications for which a product adds up windows faster: 10 us
+POOL_SCATTER_ELEMENTS = (1 << 10) + 1  # the least gradients for which loading a loop pays
+MEAN_PRODUCT_ELEMENTS = 1 << 10  # the most elements of a row for BLAS, which takes a third of np.mean's time
+POOL_CORE_ELEMENTS = 1 << 16  # the least elements of planes for one core: 45 us
+POOL_OWN_LOOP_TAPS = 9  # the most taps of a window that has a loop of its own: 1/4 of the time
+MAX_POOL_TABLE_TAPS = 2  # the least taps for which a table (3 us) is faster than a NumPy call for each (5 us)
+MAX_POOL_TAPS = 16  # the most taps of a window for one NumPy call for each tap
+ATTENTION_PRODUCTS = 1 << 17  # the least multiplications of a large attention: NumPy takes 0.15 ms
 # NumPy's passes over the scores that loops save; for large attention, a score takes NumPy 4 to 13 ns
 ATTENTION_PASSES, ATTENTION_LARGE_PASSES = 100, 30
-ATTENTION_PARALLEL_PRODUCTS = 1 << 22  # multiplications from which all cores share attention's heads
-# Multiplications after which loops do products: 0.7 s of BLAS. Loading loops takes 0.3 s from disk, and 0.07 s if Numba
-# is loaded (benchmarks/products.py)
+ATTENTION_PARALLEL_PRODUCTS = 1 << 22  # the least multiplications for which all cores share attention's heads
+# NumPy does this many multiplications before loops do products: 0.7 s of BLAS. Loading loops takes 0.3 s from disk, and
+# 0.07 s if Numba is loaded (benchmarks/products.py)
 PRICE_PRODUCTS, PRICE_PRODUCTS_NUMBA_LOADED = 1 << 35, 1 << 33
-BLAS_COPIES_PRODUCTS = 1_000_000  # multiplications up to which OpenBLAS copies no operand
-MIN_COLUMNS_OF_TRANSPOSED = 128  # elements of the result from which loops handle a transposed first operand
-MATMUL_PARALLEL_PRODUCTS = 1 << 23  # multiplications from which all cores share a product: 0.14 ms
-ONE_THREAD_PRODUCTS = 1 << 22  # multiplications up to which BLAS is faster on one thread
-ONE_THREAD_PRODUCTS_BESIDE_LOOPS = 1 << 26  # the same next to loops, which use the cores
-# Elements in the gates of all steps from which a layer counts as large: 2.5 ms, by loops 1.2
+BLAS_COPIES_PRODUCTS = 1_000_000  # the most multiplications for which OpenBLAS copies no operand
+MIN_COLUMNS_OF_TRANSPOSED = 128  # the least columns of the result for which loops handle a transposed x
+MATMUL_PARALLEL_PRODUCTS = 1 << 23  # the least multiplications for which all cores share a product: 0.14 ms
+ONE_THREAD_PRODUCTS = 1 << 22  # the most multiplications for which BLAS is faster on one thread
+ONE_THREAD_PRODUCTS_BESIDE_LOOPS = 1 << 26  # the same once loops do products: loops use the cores
+# The least elements in the gates of all steps of a large layer: 2.5 ms, by loops 1.2
 RECURRENT_ELEMENTS = 1 << 15
-RECURRENT_PASSES = 16  # NumPy's passes for a step that loops save
-RECURRENT_PARALLEL_PRODUCTS = 1 << 24  # multiplications from which all cores share the sequences: 0.3 ms
-SIN_COS_ELEMENTS, SIN_COS_PASSES = 512, 60  # float64 elements; NumPy's passes that take as long
-# Rows of float32 matrices from which SciPy's LAPACK is faster: 128 in 0.48 ms instead of 0.93; the seconds of NumPy
-# after which SciPy is loaded for it, which takes as long
+RECURRENT_PASSES = 16  # the NumPy passes that loops save in each step
+RECURRENT_PARALLEL_PRODUCTS = 1 << 24  # the least multiplications for which all cores share the sequences: 0.3 ms
+# The least size of float64 arrays, and the NumPy passes that take as long as one pass of libm
+SIN_COS_ELEMENTS, SIN_COS_PASSES = 512, 60
+# The least rows of a float32 matrix for which SciPy's LAPACK is faster: 128 in 0.48 ms instead of 0.93; and the seconds
+# that NumPy works before SciPy is loaded, which takes as long
 EQUATION_ROWS, SCIPY_SECONDS = 128, 0.2
-PARALLEL_COST = 1 << 22  # elements times cost of each from which all cores share: 0.5 ms
-FRESH_ELEMENTS = 1 << 20  # elements from which NumPy's results cost 2 ns each, because of fresh pages
+PARALLEL_COST = 1 << 22  # the least work (elements times the cost of each) that all cores share: 0.5 ms
+FRESH_ELEMENTS = 1 << 20  # from this size on, each element of NumPy's results costs 2 ns, because of fresh pages
 
 # -- convolution of float32, on one core of a Cascade Lake Xeon with AVX-512 ------------------------
 # (benchmarks/convolution.py)
 
 MIN_PRODUCTS = 1 << 17  # 1 x 16 x 16 x 16 and 16 filters: loops take 33 us, im2col 55
-IM2COL_PRODUCTS_PER_SECOND = 2e10  # speed for charging the JIT budget; measured 1e10 to 3e10
+IM2COL_PRODUCTS_PER_SECOND = 2e10  # im2col's speed, by which its seconds are charged; measured 1e10 to 3e10
 
 # -- the bias' gradient
-BIAS_GRAD_ELEMENTS = 1 << 15  # elements from which a compiled loop is worthwhile
+BIAS_GRAD_ELEMENTS = 1 << 15  # the least size at which a compiled loop pays
 BIAS_GRAD_PASSES = 5  # NumPy's passes that the loop saves
 
 # -- index_table: no loops, a table of all indices
@@ -102,35 +103,35 @@ TABLE_PLAIN_COLUMNS = 1 << 16
 TABLE_FILTERS = 64  # most filters in a group for which calling loops does not pay
 
 # -- one_by_one: a product of matrices for each image
-ONE_BY_ONE_MIN_PRODUCTS = 1 << 20  # least elements in an image for one product per image
+ONE_BY_ONE_MIN_PRODUCTS = 1 << 20  # the least multiplications in an image for one product per image
 
 # -- winograd
 WINOGRAD_MIN_CHANNELS = 16  # least channels on either side: fewer do not fill a vector
 WINOGRAD_MIN_TILES = 64  # least positions: with fewer, transforming the filters costs more than it saves
 WINOGRAD_MIN_TILES_LARGE = 130  # the same for filters that exceed every cache
-WINOGRAD_LARGE_FILTERS = 1 << 17  # channels times filters that exceed every cache
+WINOGRAD_LARGE_FILTERS = 1 << 17  # the least channels times filters for which filters exceed every cache
 WINOGRAD_TILES = 72  # most tiles multiplied at a time, so that they stay in the L2 cache
 WINOGRAD_TILE_FLOATS = 1 << 18  # most floats of transformed tiles that stay in the L2 cache
-WINOGRAD_SUM_TILES = 1 << 12  # tiles whose weight gradients are summed sequentially
+WINOGRAD_SUM_TILES = 1 << 12  # the most tiles whose weight gradients are summed sequentially
 
 # -- whole_batch_im2col: the columns of all images in one product
-WHOLE_BATCH_FILTERS = 1 << 19  # least floats in filters that exceed a core's caches
+WHOLE_BATCH_FILTERS = 1 << 19  # the least floats in filters that exceed a core's caches
 WHOLE_BATCH_FILTERS_ONE_TAP = 1 << 17  # the same for 1x1 filters, whose columns are the input
-WHOLE_BATCH_RESULTS = 1 << 10  # most positions in the results of all images: making columns pays
-WHOLE_BATCH_FILTERS_PER_RESULT = 1 << 11  # least floats in smaller filters for each position
+WHOLE_BATCH_RESULTS = 1 << 10  # the most positions in the results of all images for which making columns pays
+WHOLE_BATCH_FILTERS_PER_RESULT = 1 << 11  # the least floats in filters for each position, if the filters are smaller
 
 # -- batch_innermost
 INNERMOST_CHANNELS = 24  # most channels in a group, on either side: for more, vectors of channels are as good
 INNERMOST_CHANNEL_PAIRS = 200  # most channels x filters: 16 x 16 is not faster, 1 x 32 slower
 INNERMOST_MAX_DOT = 512  # longest dot product (channels x taps) that is summed without a break
 INNERMOST_IMAGE_FLOATS = 1 << 17  # most floats of a vector of images: they stay in the L2 cache
-INNERMOST_SUM_PLACES = 1 << 11  # positions whose weight gradients are summed sequentially
+INNERMOST_SUM_PLACES = 1 << 11  # the most positions whose weight gradients are summed sequentially
 INNERMOST_BLOCK_VECTORS = 32  # most vectors of sums in a block
 
 # -- indirect
 INDIRECT_MIN_CHANNELS = 16  # least channels of the result: fewer do not fill a vector
 INDIRECT_IMAGE_FLOATS = 1 << 16  # most floats of images that are copied at a time
-INDIRECT_SUM_PLACES = 1 << 14  # positions whose weight gradients are summed sequentially
+INDIRECT_SUM_PLACES = 1 << 14  # the most positions whose weight gradients are summed sequentially
 
 # -- direct
 DIRECT_VECTOR_PLACES = 512  # for small images, this many positions are computed together, to fill vectors
@@ -139,8 +140,8 @@ DIRECT_SOURCE_FLOATS = 1 << 17  # most floats of the source that stay in the L2 
 
 
 class Way(NamedTuple):
-    """`module`: the module of the way; `elements`, `passes`, `small`: see the top of this page; `dtypes`: supported
-    dtype.char, all if empty.
+    """`module`: the module of the way; `elements`, `passes`, `small`: explained at the top of this page; `dtypes`: the
+    supported values of dtype.char, all if empty.
     """
 
     module: str
@@ -175,8 +176,8 @@ def scanned() -> Way:
     return Way("rushlight.fast.reductions", REDUCTION_ELEMENTS, 20, SCAN_ELEMENTS, dtypes="f")
 
 
-# The way of every elementwise op without its own: a loop generated from the op's rule. If NumPy has the function, its
-# passes are only divided between the cores.
+# The way of every elementwise op that has no way of its own: a loop generated from the op's rule. If NumPy has the
+# function, its passes are only divided between the cores.
 ELEMENTWISE = Way("rushlight.fast.backward_chains", ELEMENTWISE_ELEMENTS)
 OF_LIBM = {"hypot"}  # NumPy functions that call libm; a loop is as accurate
 UFUNC = Way("rushlight.fast.backward_chains", UFUNC_ELEMENTS)
@@ -278,7 +279,7 @@ SITES: dict[str, Way] = {
 
 
 def least_of_site(name: str) -> float:
-    """The number of elements from which a kernel may have a faster way; inf if faster ways were off from the start."""
+    """The least size for which a kernel may have a faster way; inf if faster ways were off from the start."""
     return SITES[name].elements if ON_AT_START else inf
 
 
@@ -291,8 +292,8 @@ def way_of(op: Any, of: str) -> Way | None:
 
 
 def least(op: Any, of: str, of_half: bool) -> float:
-    """The number of elements from which the op, or its derivative, may have a faster way; inf if there is none, or if
-    faster ways were off from the start.
+    """The least size for which the op, or its derivative, may have a faster way; inf if there is none, or if faster
+    ways were off from the start.
     """
     way = way_of(op, of) if ON_AT_START else None
     if way is None:
