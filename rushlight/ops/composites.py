@@ -46,10 +46,10 @@ QUICK = frozenset(
 def composite(
     *names: str, tensor: bool = True, function: bool = True, looks: bool = False, factors: tuple[str, ...] = ()
 ) -> Callable[[F], F]:
-    """Register a function made of ops: in the world of tensors, and as a method of Tensor under these names.
+    """Register a function made of ops under these names: for rules on tensors, as a function, and as a method.
 
-    `looks`: the function reads numbers or computes with arrays, so vmap runs it sample by sample. `factors`: see
-    `older_overload`."""
+    `looks`: the function reads numbers or computes with arrays, so vmap runs it sample by sample. `factors`: the
+    numbers that may also be passed by position (`older_overload`)."""
 
     def register(f: F) -> F:
         own, taken = names or (f.__name__,), len(parameters(f))
@@ -60,7 +60,7 @@ def composite(
         if factors:
             f = older_overload(f, taken, factors)
         for name in own:
-            # in rules, these names are entries, with their order of parameters, or shared helpers
+            # rules use other names as entries of the table, with their order of parameters, or as shared helpers
             if name not in TABLE and name not in SHARED:
                 TENSORS[name] = f
             if function:
@@ -73,8 +73,10 @@ def composite(
 
 
 def older_overload(f: F, taken: int, factors: tuple[str, ...]) -> F:
-    """The function of `taken` tensors, which also accepts its factors by position, as older torch and older optimizers
-    do: v.addcmul_(1 - b, g, g), addmm(beta, x, alpha, y, z). The numbers are the factors, in this order."""
+    """The function of `taken` tensors, which also accepts its factors by position, as in older torch and older
+    optimizers: v.addcmul_(1 - b, g, g), addmm(beta, x, alpha, y, z). The numbers among the arguments are the factors,
+    in this order.
+    """
 
     @wraps(f)
     def call(*args: Any, **kwargs: Any) -> Any:

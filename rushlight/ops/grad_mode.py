@@ -17,7 +17,7 @@ class Decorator(Setting):
     """A context manager that is a decorator, too."""
 
     def again(self) -> Setting:
-        """A new setting with the same changes: a decorated function may run in several threads at once."""
+        """A new setting with the same changes, because a decorated function may run in several threads at once."""
         fresh = object.__new__(type(self))
         fresh.changes = self.changes
         return fresh

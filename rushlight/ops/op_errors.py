@@ -114,12 +114,12 @@ def of_shapes(call: Failed) -> Exception:
 
 
 def of_binder(call: Failed) -> Exception | None:
-    """An unknown keyword, or too many arguments."""
+    """The error for an unknown keyword, or for too many arguments."""
     return type_error(call.text, **call.facts) if call.text.startswith(f"{call.op.called}() ") else None
 
 
 def of_dtype(call: Failed) -> Exception | None:
-    """A dtype that the kernel does not support. torch checks the shapes first."""
+    """The error for a dtype that the kernel does not support. torch checks the shapes first."""
     op, tensors = call.op, call.tensors
     if not any([part in call.text for part in ("ufunc", "not supported", "not implemented")]):
         return None
@@ -132,7 +132,7 @@ def of_dtype(call: Failed) -> Exception | None:
 
 def of_index(call: Failed) -> Exception:
     what, hint = call.parts
-    if what.endswith("index out of range"):  # a Python error: a size is required
+    if what.endswith("index out of range"):  # Python's error for a size that is missing
         first = next((t for t in flattened(call.args) if isinstance(t, Tensor)), None)
         n = 1 if first is None else first._array.ndim or 1
         return beyond(n, call.args[len(call.op.inputs) :], call.facts)
@@ -160,7 +160,7 @@ def named(call: Failed) -> Exception:
 
 
 def explained(call: Failed) -> Exception | None:
-    """An error whose message is torch's already."""
+    """The kernel's error itself, if its message is torch's already."""
     own = type(call.error) in (RuntimeError, NotImplementedError, LinAlgError)
     return call.kind(explain(*call.parts, **call.facts)) if own else None
 
@@ -238,7 +238,7 @@ def too_large(op: Op, args: Sequence[Any], text: str) -> Exception | None:
     return None
 
 
-# Python's messages for an integer above 64 bits, and below.
+# Python's messages for an integer above the range of 64 bits, and for one below.
 TOO_LARGE = (("int too big to convert", "use a float"), ("can't convert negative int to unsigned",))
 
 

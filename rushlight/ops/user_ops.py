@@ -75,7 +75,7 @@ def op(
     check_form(name, formula, family, rules)
     options = {word: rules.pop(word) for word in rules.keys() & OPTIONS.keys()}
     if "kernel" in options:
-        options.setdefault("fused", False)  # the formula is the mathematics, but not the numerics
+        options.setdefault("fused", False)  # the formula equals the kernel, except for roundings
     if vmap is not None:
         options["batched"] = vmap
     if FAMILIES[family] not in (build.reduction, build.averaging):
@@ -178,7 +178,7 @@ def irregular(code: CodeType) -> bool:
 
 
 def check_rules(made: Op) -> None:
-    """TypeError for a rule with a parameter that no node saves."""
+    """TypeError for a parameter of a rule that is not an input, setting, output, shape or dtype."""
     if made.family is build.families.reduction:
         known = {"x", "out", *FACTS}
     else:
@@ -232,7 +232,9 @@ def global_names(code: CodeType) -> Iterator[str]:
 
 
 def known(word: str) -> bool:
-    """Whether a name is an op in both worlds, or a builtin; loads the parts of the package one by one."""
+    """Whether a name is an op on arrays and on tensors, or a builtin. Loads parts of the package until the name is
+    found.
+    """
     while not (word in ARRAYS and word in TENSORS):
         if not next_part():
             return hasattr(builtins, word)
@@ -268,7 +270,7 @@ def helper(function: FunctionType, name: str) -> str:
     if function not in helpers:
         with defining:
             key = helpers[function] = free(function.__name__)
-        made = resolved(function, name)  # it may call itself
+        made = resolved(function, name)  # the function may call itself
         made.__name__ = key
         shared(made, own=True)
     return helpers[function]

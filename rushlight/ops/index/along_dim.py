@@ -17,7 +17,7 @@ adopt(reducing)
 
 
 def sizes_of_rows_summed(x, take, land, n):
-    """n rows with the row shape of x."""
+    """The size of the result: n rows with the row shape of x."""
     return [((n, x.shape[1]), x.dtype)]
 
 
@@ -43,7 +43,7 @@ index_copy = inner(lambda x, index, source, /, dim: index_copy(x, index, source,
     source=lambda g, index, dim, source_shape: reshape(index_select(g, index, dim), source_shape),
     order="x dim index source", onto=kernels.index_copy_into, jointly="x source")
 
-# -- reduced at positions along one dimension; the source has the shape of the index
+# -- elements reduced at positions along one dimension; the source has the shape of the index
 
 reduce_at = inner(
     lambda x, index, source, /, dim, reduce, include_self=True: reduce_at(x, index, source, dim, reduce, include_self),
@@ -70,8 +70,8 @@ rows_summed = inner(lambda x, take, land, /, n: rows_summed(x, take, land, n),
 # `embedding`.
 without_gradient = inner(lambda x, mask, /: clone(x), x=lambda g, mask: where(mask, 0, g), linear="x", batched="whole")
 
-# x, with its gradient multiplied by `share`. The derivative of this gradient is not multiplied again: the derivative of
-# `scaled_once` omits the share, as in torch.
+# x, with its gradient multiplied by `share`. As in torch, the second derivative is not multiplied again: the derivative
+# of `scaled_once` omits the share.
 with_scaled_gradient = inner(lambda x, share, /: clone(x),  x=lambda g, share: scaled_once(g, share), batched="align")
 scaled_once          = inner(lambda x, share, /: x * share, x=lambda g: g, batched="align")
 # fmt: on

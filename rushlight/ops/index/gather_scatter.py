@@ -150,8 +150,8 @@ def scatter(
 
 
 def landed(op: Callable, out: Tensor | None, input: Tensor, *args: Any) -> Tensor:
-    """The result of an op that writes at positions of the input; written to `out` if given. `out` may be the input, but
-    shares no other memory with it.
+    """The result of an op that writes at positions of the input, or `out` filled with it. `out` may be the input
+    itself, but may not share a part of the input's memory.
     """
     if out is None or out is input:
         return op(input, *args, out=out)

@@ -73,7 +73,7 @@ def integers_first(x: Tensor, parts: tuple, tensors: list[Tensor]) -> tuple[Tens
     rest = iter(tensors)
     for part in parts:
         if part is HERE:
-            index = next(rest)._array  # a mask indexes as many dimensions as its own number of dimensions
+            index = next(rest)._array  # a mask indexes one dimension for each of its own
             chosen.extend([slice(None)] * (index.ndim if index.dtype.kind == "b" else 1))
         elif part is not None:
             chosen.append(slice(None) if part.__class__ is slice else part)
@@ -166,7 +166,7 @@ def read(x: Tensor, key: Any) -> Tensor:
 
 def write(x: Tensor, key: Any, value: Any) -> None:
     """x[key] = value, in memory and in the graph."""
-    if key is False:  # nothing is written: the version stays
+    if key is False:  # nothing is written: the version does not change
         return
     parts, tensors = parse(key)
     if not isinstance(value, Tensor):
@@ -229,7 +229,7 @@ def backwards(x: Tensor) -> Tensor:
 
 
 def delete(x: Tensor, key: Any) -> None:
-    """del x[key]: TypeError, since elements of a tensor cannot be deleted."""
+    """del x[key]: TypeError, because elements of a tensor cannot be deleted."""
     raise type_error("Tensor does not support deleting items", "select the elements to keep: x[mask], torch.cat")
 
 

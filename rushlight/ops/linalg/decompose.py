@@ -19,7 +19,7 @@ from rushlight.core.build import build, inner
 from rushlight.core.tensor import Tensor, from_array, numbers
 from rushlight.core.worlds import ARRAYS, TENSORS, adopt, shared
 from rushlight.kernels import factorizations as kernels
-from rushlight.ops.math import special as special  # no_derivative
+from rushlight.ops.math import special as special  # its `no_derivative` is a name of rules
 
 if TYPE_CHECKING:  # names in rules, provided by the rule's world (core/worlds.py)
     from rushlight.core.rule_names import (
@@ -233,7 +233,7 @@ def lu_gradient(g, lu):
 
 @shared
 def unit_lower(lu):
-    """L of a packed L and U."""
+    """L, from a matrix that holds L and U."""
     return tril(lu, -1) + unit(lu.shape[-1], lu)
 
 

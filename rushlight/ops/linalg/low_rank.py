@@ -111,7 +111,7 @@ def lobpcg(
             "use linalg.eigh, which computes all eigenpairs",
         )
     half = None if B is None else cholesky(B.to_dense() if B.is_sparse else B)
-    if half is not None:  # with B = L L^T: L^-1 A L^-T has the eigenvalues, L^T x its vectors
+    if half is not None:  # with B = L L^T: L^-1 A L^-T has the same eigenvalues, with the vectors L^T x
         left = solve_triangular(half, matrix, upper=False)
         matrix = solve_triangular(half, conjugate_transpose(left), upper=False)
     values, vectors = linalg_eigh(matrix)
@@ -122,4 +122,4 @@ def lobpcg(
     return values, vectors if half is None else solve_triangular(conjugate_transpose(half), vectors, upper=True)
 
 
-MORE["lobpcg"] = lobpcg  # not compared number by number with torch, which starts from random vectors
+MORE["lobpcg"] = lobpcg  # tests do not compare its numbers with torch's, which start from random vectors

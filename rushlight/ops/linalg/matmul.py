@@ -14,7 +14,8 @@ if TYPE_CHECKING:  # names in rules, provided by the rule's world (core/worlds.p
 
 adopt(kernels)
 
-# Stacks of matrices, (..., n, k) @ (..., k, m); the leading dimensions broadcast, and the engine sums them back.
+# Stacks of matrices, (..., n, k) @ (..., k, m); the leading dimensions broadcast, and the engine sums gradients over
+# broadcast dimensions.
 # fmt: off
 mm = product(lambda x, y, /: x @ y, x=lambda g, y: g @ y.mT, y=lambda g, x: x.mT @ g,
     names={"y": "mat2"}, node=of_product, linear="x y", sizes="all")

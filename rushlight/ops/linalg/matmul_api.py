@@ -204,7 +204,7 @@ def in_single(f: Callable, *tensors: Tensor) -> Tensor:
 
 def plus(input: Tensor, r: Tensor, beta: Number, alpha: Number) -> Tensor:
     """beta input + alpha r; with beta 0 the input is not read."""
-    if r.dtype.category < dtypes.FLOATING:  # integers: integer factors
+    if r.dtype.category < dtypes.FLOATING:  # integers take integer factors
         whole = bool if r.dtype is dtypes.bool_ else int
         beta, alpha = whole(beta), whole(alpha)  # type: ignore[arg-type]
     r = r if alpha == 1 else multiplied(r, alpha)
@@ -219,7 +219,7 @@ def plus(input: Tensor, r: Tensor, beta: Number, alpha: Number) -> Tensor:
     return both
 
 
-# with beta 0, nan in the input is ignored, and the gradient is 0; read-only
+# the condition of `where` for beta 0, false everywhere: nan in the input is ignored, its gradient is 0; read-only
 NOWHERE = from_array(np.broadcast_to(np.False_, ()))
 
 

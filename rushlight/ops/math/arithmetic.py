@@ -24,8 +24,8 @@ Number = int | float | complex | bool
 
 
 def writing(function: Callable, onto: bool = False) -> Callable:
-    """The in-place form (name_) of a function composed of ops. `onto`: the function writes at positions; the result
-    goes to `out`.
+    """The in-place form (name_) of a function composed of ops. `onto`: the function writes at positions, and gets the
+    tensor as `out`.
     """
     name = function.__name__ + "_"
     entry = TABLE.get(function.__name__)
@@ -171,7 +171,7 @@ def scaled(input: Any, other: Any, alpha: Number) -> Any:
 
 
 def times(x: Tensor, factor: Any) -> Tensor:
-    """x * factor, a Python number: the node saves no tensor, so that a second backward can follow."""
+    """x * factor. For a Python number the node saves no tensor, so that backward can run a second time."""
     recorded = x._node is not None and factor.__class__ in (int, float)
     return e.multiple(x, factor) if recorded else e.mul(x, factor)
 

@@ -24,7 +24,7 @@ mul = op(lambda x, y, /: x * y, x=lambda g, y: g * y, y=lambda g, x: g * x,
     numbers="x y", alias="multiply", single=True)
 div = floating(lambda x, y, /: x / y, x=lambda g, y: g / y, y=lambda g, x, y: -g * (x / y / y),
     alias="true_divide", numbers="x y", single=True)
-# for Python numbers, in composites: no saved tensor that the first backward would free
+# products and quotients with Python numbers, for composites: the nodes save no tensor, which backward would free
 multiple = op(lambda x, /, factor: x * factor, x=lambda g, factor: g * factor,
     node="MulBackward0", called="mul", function=False, method=False)
 fraction = op(lambda x, /, divisor: x / divisor, x=lambda g, divisor: g / divisor,
@@ -37,7 +37,7 @@ abs        = real_valued(lambda x, /: abs(x), x=lambda g, x: g * sgn(x), alias="
 square     = op(lambda x, /: x * x,           x=lambda g, x: 2 * (g * x), node="PowBackward0")
 reciprocal = floating(lambda x, /: 1 / x,     x=lambda g, out: -g * out * out)
 sqrt       = floating(lambda x, /: sqrt(x),   x=lambda g, out: g / (2 * out))
-# no nan at 0
+# a root whose gradient at 0 is 0, not nan
 root_of_squares = floating(lambda x, /: sqrt(x), x=lambda g, out: where(out == 0, 0, g / (2 * out)),
     method=False, function=False, called="sqrt", node="StdBackward0")
 rsqrt = floating(lambda x, /: 1 / sqrt(x), x=lambda g, out: -0.5 * g * out * out * out)
@@ -72,7 +72,7 @@ xlogy = floating(lambda x, y, /: x * log(y), x=lambda g, x, y: g * where((x == 0
 
 tanh    = floating(lambda x, /: tanh(x),           x=lambda g, out: g * (1 - out * out))
 sigmoid = floating(lambda x, /: 1 / (1 + exp(-x)), x=lambda g, out: g * out * (1 - out), alias="special_expit")
-# g may be infinite, out nan
+# `where` instead of a product, because g may be infinite; a nan in out passes g
 relu = op(lambda x, /: maximum(x, 0), x=lambda g, out: where(out != 0, g, 0), exact=True, takes="uif")
 silu = floating(lambda x, /: x * sigmoid(x), x=lambda g, x: g * sigmoid(x) * (1 + x * (1 - sigmoid(x))),
     method=False, takes="fc")

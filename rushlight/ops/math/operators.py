@@ -19,7 +19,7 @@ from rushlight.ops.math import elementwise as e
 from rushlight.ops.math.arithmetic import writing
 from rushlight.ops.tensor.node_names import called
 
-# 1 - x, and 1 / x as a multiple of the reciprocal
+# names of nodes: for 1 - x, and for 1 / x, which is a multiple of the reciprocal
 OF_NUMBERS = {"__rsub__": "RsubBackward1", "__rtruediv__": "MulBackward0"}
 
 

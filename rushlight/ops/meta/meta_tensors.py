@@ -131,12 +131,12 @@ class Meta(Placeholder):
         raise not_implemented_error(NO_DATA, TO_EMPTY)
 
     def run(self, op: Op, args: tuple) -> Any:
-        """Run an op that met this tensor."""
+        """Run an op with this tensor among its inputs."""
         return on_zeros(TENSORS[op.name], args, {}, op)
 
     @staticmethod
     def one_by_one(function: Callable, args: tuple, kwargs: dict) -> Any:
-        """Run a function that is not an op and met this tensor."""
+        """Run a function that is not an op, with this tensor among its arguments."""
         return on_zeros(function, args, kwargs)
 
 
@@ -207,7 +207,7 @@ def by_rule(op: Op | None, args: tuple) -> Any:
     if not all([a.__class__ is Meta and a.dtype == arrays[0].dtype for a in arrays]):
         return None
     if any([a.ndim in (4, 5) and not a.flags.c_contiguous for a in arrays]):
-        return None  # the op itself passes an image's memory order on
+        return None  # only the op itself keeps an image's memory order
     found = sizes(*tree_map(lambda t: t._array if isinstance(t, Tensor) else t, args))
     if found is None:
         return None
@@ -262,8 +262,8 @@ def record(made: Any, given: list[Tensor], op: Op | None) -> None:
 
 
 def moved(t: Tensor) -> Tensor:
-    """A CPU tensor as a meta tensor. NotImplementedError for a meta tensor: it cannot move to the CPU, since it has no
-    elements.
+    """A CPU tensor as a meta tensor. NotImplementedError for a meta tensor: it cannot move to the CPU, because it has
+    no elements.
     """
     if t._array.__class__ is Meta:
         raise not_implemented_error(NO_DATA, TO_EMPTY)

@@ -36,7 +36,7 @@ def bilinear_slope(g, x):
     slopes = []
     for i in range(x.shape[2]):
         r = g
-        for d in range(x.shape[2] - 1, -1, -1):  # the slowest of the remaining dimensions is the first tap dimension
+        for d in range(x.shape[2] - 1, -1, -1):  # the first half of the taps is the lower one in dimension d
             half = r.shape[1] // 2
             low, high, t = r[:, :half], r[:, half:], x[:, None, :, d]
             r = high - low if d == i else low * (1 - t) + high * t

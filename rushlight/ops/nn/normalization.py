@@ -93,7 +93,7 @@ def normalized_back(g, g_mu, g_var, d, rstd, dims):
 
 @shared
 def weighted(g, weight):
-    """g times the weight, at least in single precision, since it is summed next."""
+    """g times the weight, at least in single precision, because the result is summed next."""
     return single(g) if weight is None else single(g) * weight
 
 

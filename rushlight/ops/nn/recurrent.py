@@ -1,7 +1,7 @@
 """Recurrent layers: one op for each direction of a layer. Backward through time is an op, too, and its derivative is
 composed of ops.
 
-Each op takes the tensors as a list, since a single pass back through time computes all gradients."""
+Each op takes the tensors as a list, because a single pass back through time computes all gradients."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ lstm_layer = inner(lambda tensors, /, sizes, reverse: lstm(tensors, sizes, rever
 lstm_back = inner(lambda tensors, /, sizes, reverse: lstm_back(tensors, sizes, reverse),
     tensors=lambda gs, tensors, sizes, reverse: lstm_twice(gs, tensors, sizes, reverse), list=True)
 # tensors: x h weight [bias] -> out h, and the array saved for backward
-# users may write to it, as to torch's
+# users may write to `out`, as in torch
 gru_layer = inner(lambda tensors, /, sizes, reverse: gru(tensors, sizes, reverse),
     tensors=lambda gs, tensors, out, saved, sizes, reverse: gru_back(
         joined(tensors, out, saved, gs[0], gs[1]), sizes, reverse

@@ -30,7 +30,9 @@ class Cell(NamedTuple):
 
     @property
     def apart(self) -> bool:
-        """True if some source is not the sum of both: then the product has its own bias, and x its own gradient."""
+        """True if some source is not the sum of a gate of x and a gate of the product: then the product has its own
+        bias, and x its own gradient.
+        """
         return any([None in source for source in self.sources if source != STATE])
 
 

@@ -230,7 +230,7 @@ def mean(
 
 
 def mean_over(x: Tensor, mask: Tensor | None, dims: Any, keepdim: bool) -> Tensor:
-    """The mean of x, which must not have half precision, since that may not hold a count."""
+    """The mean of x, which must not have half precision, because half precision may not hold a count."""
     return e.div(r.sum(filled(x, mask, 0), dims, keepdim), count(x, mask, dims, keepdim))
 
 

@@ -262,8 +262,8 @@ def cdist(
     """out[..., i, j] = the p-norm of x1[..., i, :] - x2[..., j, :].
 
     x1: (..., m, n), x2: (..., k, n) -> (..., m, k); leading dimensions broadcast. A matrix product is used only for
-    points that are far apart, for every `compute_mode`, since it would lose the digits of small distances. RuntimeError
-    for p < 0.
+    points that are far apart, for every `compute_mode`, because it would lose the digits of small distances.
+    RuntimeError for p < 0.
 
     >>> rushlight.cdist(rushlight.tensor([[0., 0.]]), rushlight.tensor([[3., 4.], [0., 1.]]))
     tensor([[5., 1.]])
@@ -318,7 +318,7 @@ def renorm(input: Tensor, p: float, dim: int, maxnorm: float, *, out: Tensor | N
     factor = e.where(sizes > maxnorm, e.div(maxnorm, e.add(sizes, 1e-7)), 1)
     if not half:
         return given(out, contiguous(e.mul(input, factor)))
-    rounded = to(to(factor, input.dtype), dtypes.float32)  # rounded as in torch; the gradient is not
+    rounded = to(to(factor, input.dtype), dtypes.float32)  # rounded as in torch; the gradient is not rounded
     factor = e.add(factor, e.sub(rounded, factor).detach())
     return given(out, contiguous(to(e.mul(x, factor), input.dtype)))
 

@@ -84,7 +84,7 @@ amin = reduction(lambda x, /, dim=None, keepdim=False: amin(x, dim, keepdim),
 
 
 def log_of_sum(x, dim=None, keepdim=False):
-    """An infinity or nan is not subtracted."""
+    """log sum exp(x), shifted by the largest element unless that is infinite or nan."""
     top = amax(x, dim, True)
     top = where(isfinite(top), top, 0.0)
     return log(sum(exp(x - top), dim, True)) + top
@@ -259,6 +259,6 @@ build(globals())
 @composite(tensor=False, function=False)
 def somewhere(x: Tensor) -> bool:
     """Whether any element is true, in any sample of vmap. Rules use this to choose a shorter formula. Always true while
-    a program is recorded, since a later run may have such elements."""
+    a program is recorded, because a later run may have such elements."""
     watch = mode().watch
     return (watch is not None and watch.records) or bool(any(holder(x)))

@@ -175,7 +175,7 @@ LISTED_ELEMENTS = 16  # up to this number of elements, Python compares faster th
 def in_single(
     function: Any, input: Tensor, dim: Any, unbiased: Any, keepdim: bool, correction: Any, out: Any
 ) -> Tensor:
-    """var or std of a tensor of 16-bit floats, computed in float32, since the squares may overflow."""
+    """var or std of a tensor of 16-bit floats, computed in float32, because the squares may overflow."""
     made = to(function(to(input, dtypes.float32), dim, unbiased, keepdim, correction=correction), input.dtype)
     return given(out, made)
 

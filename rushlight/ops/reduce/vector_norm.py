@@ -25,7 +25,7 @@ nonzeros = inner(lambda x, /, axes, keepdim=False: vector_norm(x, 0, axes, keepd
 # distances between the rows of x (..., m, n) and y (..., k, n)
 euclidean = inner(lambda x, y, /: euclidean(x, y), x=lambda g, x, y, out: drawn(g * per_length(out), x, y),
     y=lambda g, x, y, out: drawn((g * per_length(out)).mT, y, x), node="CdistBackward0", batched="matrix")
-# distances of the rows i < j of x (n, m); `pairs` holds i n + j
+# distances of the rows i < j of x (n, m); `pairs` holds i n + j for each pair of rows
 apart = inner(lambda x, pairs, /: apart(x, pairs),
     x=lambda g, x, pairs, out: drawn(both_ways(g * per_length(out), pairs, x.shape[0]), x, x), node="PdistBackward0")
 
@@ -37,7 +37,7 @@ farthest = inner(lambda x, /: farthest(x), x=lambda g, x, out: apart_most(g, x, 
 
 @shared
 def no_gradient(g):
-    """None: the input gets no gradient, since the result is piecewise constant."""
+    """None: the input gets no gradient, because the result is piecewise constant."""
     return None
 
 

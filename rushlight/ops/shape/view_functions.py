@@ -200,8 +200,8 @@ def seen_as(input: Tensor, dtype: dtypes.dtype) -> Tensor:
 
 
 def unlike(x: Tensor, times: int) -> tuple[str, str] | None:
-    """The condition, and x's value, that prevents viewing x as a dtype of `times` the element size (0: of a smaller
-    size). None if the view is possible.
+    """The condition that x violates if it is viewed as a dtype of `times` the element size (0: of a smaller size), and
+    the text of x's value. None if the view is possible.
     """
     if not x._array.ndim:
         return "self.dim() cannot be 0", ""

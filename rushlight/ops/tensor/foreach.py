@@ -59,7 +59,7 @@ def foreach(name: str) -> Callable[..., Any]:
 
 
 def each(tensors: Sequence[Tensor], operands: list[Any]) -> list[list[Any]]:
-    """The operands of each tensor. If the third operand is a tensor, it has one number for each.
+    """The operands of each tensor. If the third operand is a tensor, it has one number for each tensor of the list.
 
     RuntimeError for an empty list and for lists of another length.
     """

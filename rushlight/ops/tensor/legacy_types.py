@@ -135,7 +135,7 @@ def new(self: Tensor, *args: Any, **keywords: Any) -> Tensor:
 
 @method
 def _fill(self: Tensor, *args: Any, **keywords: Any) -> None:
-    """Initialise `Tensor(...)`: as a view of another tensor, in the graph, or as the type of the default dtype does."""
+    """Initialise `Tensor(...)`: as a view of a given tensor, in the graph; else by the type of the default dtype."""
     if len(args) == 1 and isinstance(args[0], Tensor):
         made = alias(args[0])
     else:

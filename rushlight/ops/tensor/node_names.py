@@ -44,7 +44,7 @@ def of_pool(kind: str, indices: str = "") -> Callable[[Any], str]:
     """
 
     def name(node: Any) -> str:
-        # with indices: the shape of the first output
+        # a pool with indices has two outputs: take the shape of the first
         shape = node.shape or (node.saved[-1][0][0] if node.saved else (1, 1, 1, 1))
         n = len(shape) - 2
         return "SqueezeBackward1" if n == 1 else f"{kind}{n}D{indices}Backward0"
@@ -53,7 +53,7 @@ def of_pool(kind: str, indices: str = "") -> Callable[[Any], str]:
 
 
 def of_reduction(kind: str) -> Callable[[Any], str]:
-    """`kind`, then 0 for all elements, 1 along dimensions."""
+    """`kind`, followed by 0 for a reduction of all elements, by 1 for a reduction along dimensions."""
 
     def name(node: Any) -> str:
         kept = node.saved[-1] if node.saved else None  # freed by backward

@@ -27,7 +27,7 @@ rsqrt_ sigmoid_ sin_ sinc_ sinh_ sqrt_ square_ tan_ tanh_ trunc_ xlogy_ zero_
 
 
 def question(function: Callable) -> Callable:
-    """A function of the package and a method of tensors."""
+    """Register a function of the package that is also a method of tensors."""
     made = MORE[function.__name__] = checked_method(function)
     return made
 

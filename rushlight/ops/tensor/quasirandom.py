@@ -106,8 +106,8 @@ class SobolEngine:
         return points if out is None else out.resize_as_(points).copy_(points)
 
     def draw_base2(self, m: int, out: Tensor | None = None, dtype: Any = None) -> Tensor:
-        """The next 2^m points. ValueError unless the total number of points is then a power of 2, since only such point
-        sets are balanced.
+        """The next 2^m points. ValueError unless the total number of points is then a power of 2, because only such
+        point sets are balanced.
         """
         total = self.num_generated + 2**m
         if total & total - 1:

@@ -53,7 +53,7 @@ def generators() -> Any:
 def drawn(
     array: np.ndarray, dtype: Any, requires_grad: bool = False, device: Any = None, out: Tensor | None = None
 ) -> Tensor:
-    """A tensor of fresh random numbers; reports the draw to the watcher, since the next run draws other numbers."""
+    """A tensor of fresh random numbers; reports the draw to the watcher, because the next run draws other numbers."""
     t = made(array, dtype, requires_grad, device, out)
     if (watch := mode().watch) is not None:
         watch.on_draw(t)

@@ -28,7 +28,7 @@ from rushlight.core.tensor import Tensor
 from rushlight.ops.composites import offered
 from rushlight.ops.tensor.tensor_copy_pickle import disabled
 
-# true while gates are off; inside a gated call: the function
+# True while gates are off; inside a gated call, the function that was called
 gates_off: ContextVar[Any] = ContextVar("gates_off", default=False)
 NAMESPACES = ("rushlight", "rushlight.nn.functional", "rushlight.linalg", "rushlight.fft", "rushlight.special")
 # the active modes, innermost last
@@ -250,13 +250,12 @@ def add_gate(f: FunctionType, reported: Callable, operator: bool = False) -> Non
     f.__dict__.setdefault("__wrapped__", own)  # with the parameters, for `inspect`
     f.__kwdefaults__ = {**(f.__kwdefaults__ or {}), "_gate": gate(own, reported, operator)}
     names = f.__code__.co_freevars
-    # last, since other threads may already call the function
+    # last, because other threads may already call the function
     f.__code__ = gate_of(names)(*names).__code__
 
 
 def reported_method(name: str, own: Callable) -> tuple[Callable, bool]:
-    """The method that `__torch_function__` receives, under torch's name for an operator; and whether it is an
-    operator."""
+    """(the method that `__torch_function__` receives, whether it is an operator); operators have torch's names."""
     operator = name.startswith("__")
     return (getattr(Tensor, OPERATOR_METHODS.get(name.strip("_"), name)) if operator else own), operator
 
@@ -435,7 +434,7 @@ def resolve_name(f: Any) -> str | None:
 
 
 def get_default_nowrap_functions() -> set:
-    """Functions whose results keep their class: empty here, since only functions that return tensors have a gate."""
+    """Functions whose results keep their class: empty here, because only functions that return tensors have a gate."""
     return set()
 
 

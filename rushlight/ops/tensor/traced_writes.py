@@ -16,7 +16,7 @@ from rushlight.core.build import build, inner, inner_view
 
 
 def looked(x: ndarray, size: tuple, stride: tuple, start: int, writable: bool = True) -> ndarray:
-    """`writable`: whether the recorded view was writable; overlapping windows are not."""
+    """`writable`: whether the recorded view was writable; overlapping windows are not writable."""
     if 0 in size:
         return np.empty(size, x.dtype)
     x = ascontiguousarray(x).reshape(-1)[start:]
@@ -30,7 +30,7 @@ def written(x: ndarray, y: ndarray, size: tuple, stride: tuple, start: int) -> n
 
 
 def fresh(method: str, args: tuple, named: tuple) -> ndarray:
-    # the order of the draws
+    # arrays in C order, which is the order of the draws
     args = tuple(np.asarray(a, order="C") if isinstance(a, ndarray) else a for a in args)
     return np.asarray(getattr(random.default_generator, method)(*args, **dict(named)))
 
