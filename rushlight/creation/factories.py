@@ -55,7 +55,7 @@ def made(array: Any, dtype: Any, requires_grad: bool, device: Any = None, out: T
     """A leaf on a new array, or `out` filled with the array."""
     if dtype is not None:
         array = np.asarray(array, dtypes.as_dtype(dtype).numpy)
-    # vmap's Batch has `run`
+    # an array-like; vmap's Batch, which has `run`, is kept
     plain = array.__class__ is not np.ndarray and not hasattr(type(array), "run")
     t = created(from_array(np.asarray(array) if plain else array))
     if on_meta(device):
@@ -63,7 +63,7 @@ def made(array: Any, dtype: Any, requires_grad: bool, device: Any = None, out: T
     if requires_grad:
         t.requires_grad_()
     if out is not None and out._array.shape != t._array.shape:
-        out.resize_(0)  # no warning, as torch
+        out.resize_(0)  # without a warning, as in torch
     return t if out is None else into(out, t)
 
 

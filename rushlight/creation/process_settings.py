@@ -48,8 +48,9 @@ def get_default_device() -> device:
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
     """Switch deterministic algorithms on or off.
 
-    All algorithms here are deterministic. On a machine that must first compile loops, they may replace NumPy from a
-    different op on. If this setting is on, the program waits for its loops, so that each run gives the same bits.
+    All algorithms here are deterministic. But if a program's loops must first be compiled, the op from which on they
+    replace NumPy may differ between runs. If this setting is on, the program waits for its loops, so that each run
+    gives the same bits.
 
     >>> rushlight.use_deterministic_algorithms(True)
     >>> rushlight.are_deterministic_algorithms_enabled()

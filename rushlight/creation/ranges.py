@@ -36,7 +36,7 @@ def arange(
     start: Any = 0, end: Any = None, step: Any = 1, *, out: Tensor | None = None, dtype: Dtype = None,
     layout: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False,
 ) -> Tensor:  # fmt: skip
-    """start, start + step, ... without end. The dtype is int64 for integers, else the default dtype.
+    """start, start + step, ..., not including end. The dtype is int64 for integers, else the default dtype.
 
     >>> rushlight.arange(1, 2.5, 0.5)
     tensor([1.0000, 1.5000, 2.0000])
@@ -83,7 +83,8 @@ MAX_CACHED = 256  # ranges of up to this many numbers are cached
 
 def few_or_many(count: Callable, first: Any, second: Any, n: int, *how: Any) -> np.ndarray:
     """count(first, second, n, *how), through a cache if n is small. The key contains the signs of the two numbers,
-    since 0.0 and -0.0 are equal."""
+    because 0.0 and -0.0 are equal.
+    """
     if n > MAX_CACHED or first.__class__ is complex or second.__class__ is complex:
         return count(first, second, n, *how)
     signs = math.copysign(1, first), math.copysign(1, second)

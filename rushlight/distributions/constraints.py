@@ -17,7 +17,7 @@ class Constraint:
     tensor([False,  True])
     """
 
-    event_dim = 0  # a class attribute, since the `__init__` of a user's class may not call this `__init__`
+    event_dim = 0  # a class attribute, because a user's `__init__` may not call this class's
     is_discrete = False
     _name = ""
 

@@ -47,7 +47,7 @@ class Distribution:
             self._validate_args = validate_args
         if self._validate_args:
             for name, constraint in self.arg_constraints.items():
-                # derived ones are valid, too
+                # only stored arguments: the arguments derived from them are then valid, too
                 if name in self.__dict__ and not is_dependent(constraint):
                     self._check_argument(name, constraint)
         super().__init__()  # the next base class may be Module: class Prior(Distribution, Module)

@@ -156,7 +156,7 @@ def geometrics(p: Geometric, q: Geometric) -> Tensor:
 
 @register_kl(Binomial, Binomial)
 def binomials(p: Binomial, q: Binomial) -> Tensor:
-    """For equal numbers of trials; inf if p has more trials."""
+    """The divergence for equal numbers of trials; inf if p has more trials."""
     if not all_true(p.total_count >= q.total_count):
         raise not_implemented_error("KL between Binomials where q.total_count > p.total_count is not implemented")
     each = p.probs * (p.logits - q.logits) + (-p.probs).log1p() - (-q.probs).log1p()
@@ -200,7 +200,7 @@ def paretos(p: Pareto, q: Pareto) -> Tensor:
 
 @register_kl(TransformedDistribution, TransformedDistribution)
 def transformed(p: TransformedDistribution, q: TransformedDistribution) -> Tensor:
-    """Equal transforms do not change the divergence."""
+    """The divergence of the base distributions: equal transforms do not change it."""
     if p.transforms != q.transforms or p.event_shape != q.event_shape:
         raise not_implemented_error("KL of distributions by different transforms is not implemented")
     return kl_divergence(p.base_dist, q.base_dist)
@@ -214,7 +214,7 @@ def independents(p: Independent, q: Independent) -> Tensor:
 
 
 def correlated(p: Any, q: Any) -> Tensor:
-    """For two normal vectors, from the Cholesky factors of their covariances."""
+    """The divergence of two normal vectors, from the Cholesky factors of their covariances."""
     a, b, n = p.scale_tril, q.scale_tril, p.event_shape[0]
     if p.event_shape != q.event_shape:
         raise value_error(

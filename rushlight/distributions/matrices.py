@@ -60,7 +60,7 @@ def mahalanobis(tril: Any, x: Any) -> Any:
 
 class OfMatrix(Distribution):
     """A covariance given in one of three forms; `_unbroadcasted_scale_tril`, not expanded to the batch, gives the other
-    forms. (There is no __init__: gpytorch calls Distribution's.)
+    forms. (The class has no __init__, because gpytorch calls Distribution's.)
     """
 
     _unbroadcasted_scale_tril: Any
@@ -199,11 +199,11 @@ class LowRankMultivariateNormal(Distribution):
         return self.loc + (self.cov_factor @ shared.unsqueeze(-1)).squeeze(-1) + self.cov_diag.sqrt() * own
 
     def _log_det(self) -> Any:
-        """Of the covariance, by the matrix determinant lemma."""
+        """log det of the covariance, by the matrix determinant lemma."""
         return 2 * log_diagonal(self._capacitance_tril) + self.cov_diag.log().sum(-1)
 
     def log_prob(self, value: Tensor) -> Tensor:
-        """By Woodbury's formula for the inverse."""
+        """log p(value), by Woodbury's formula for the inverse."""
         x = self._checked(value) - self.loc
         projected = ((self.cov_factor.mT / self.cov_diag.unsqueeze(-2)) @ x.unsqueeze(-1)).squeeze(-1)
         m = (x.pow(2) / self.cov_diag).sum(-1) - mahalanobis(self._capacitance_tril, projected)

@@ -74,7 +74,7 @@ class MixtureSameFamily(Distribution):
 
     @property
     def _weights(self) -> Any:
-        """The probabilities of the components, with dimensions of size 1 for a value's."""
+        """The probabilities of the components, with dimensions of size 1 for the dimensions of a value."""
         probs = self._mixture_distribution.probs
         return probs.reshape(*probs.shape, *[1] * len(self._event_shape))
 
@@ -84,7 +84,7 @@ class MixtureSameFamily(Distribution):
 
     @property
     def variance(self) -> Tensor:
-        """The mean of the variances, and the variance of the means."""
+        """The mean of the variances plus the variance of the means."""
         dim, w, c = -1 - len(self._event_shape), self._weights, self._component_distribution
         of_means = w * (c.mean - self._padded(self.mean)).pow(2.0)
         return (w * c.variance).sum(dim) + of_means.sum(dim)
@@ -139,7 +139,7 @@ class VonMises(Distribution):
         return k * rushlight.cos(self._checked(value) - self.loc) - math.log(2 * math.pi) - log_i0
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
-        """By rejection from a wrapped Cauchy distribution (D. Best, N. Fisher, 1979), in float64."""
+        """Samples by rejection from a wrapped Cauchy distribution (D. Best, N. Fisher, 1979), in float64."""
         with rushlight.no_grad():
             shape = self._extended_shape(sample_shape)
             loc, k = self.loc.double(), self.concentration.double()

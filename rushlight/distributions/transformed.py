@@ -107,7 +107,7 @@ class TransformedDistribution(Distribution):
             )
         shape = whole.forward_shape(base_shape)
         expanded = whole.inverse_shape(shape)
-        if tuple(base_shape) != tuple(expanded):  # by a transform's own arguments
+        if tuple(base_shape) != tuple(expanded):  # a transform's arguments enlarge the batch
             base_distribution = base_distribution.expand(expanded[: len(expanded) - len(base_distribution.event_shape)])
         more = whole.domain.event_dim - len(base_distribution.event_shape)
         self.base_dist = Independent(base_distribution, more) if more > 0 else base_distribution
@@ -125,7 +125,7 @@ class TransformedDistribution(Distribution):
         return constraints.independent(found, n) if n > 0 else found
 
     def _expand_into(self, new: Any, batch: Size) -> None:
-        super()._expand_into(new, batch)  # the arguments of a subclass
+        super()._expand_into(new, batch)  # expands the arguments of a subclass
         shape = ComposeTransform(self.transforms).inverse_shape((*batch, *self._event_shape))
         new.base_dist = self.base_dist.expand(shape[: len(shape) - len(self.base_dist.event_shape)])
 

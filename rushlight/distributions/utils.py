@@ -56,7 +56,7 @@ def vec_to_tril_matrix(vec: Tensor, diag: int = 0) -> Any:
 
 
 def _standard_normal(shape: Any, dtype: Any, device: Any) -> Tensor:
-    """Normal numbers, as torch's private function that libraries of distributions import."""
+    """Normal numbers. Libraries of distributions import this private function of torch."""
     return rushlight.normal(
         rushlight.zeros(shape, dtype=dtype, device=device), rushlight.ones(shape, dtype=dtype, device=device)
     )

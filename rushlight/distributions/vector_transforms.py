@@ -1,5 +1,6 @@
-"""Transforms of vectors and matrices: to simplices and triangular matrices, transforms of parts, and by a
-distribution's cdf."""
+"""Transforms of vectors into simplices and triangular matrices, transforms of parts, and a distribution's cdf as a
+transform.
+"""
 
 from __future__ import annotations
 
@@ -60,7 +61,7 @@ class StickBreakingTransform(Transform):
         return (-x + rushlight.nn.functional.logsigmoid(x) + y[..., :-1].log()).sum(-1)
 
     def _offset(self, n: int, like: Tensor) -> Any:
-        """log(n), log(n - 1), ..., log(1): with them zeros become equal shares."""
+        """log(n), log(n - 1), ..., log(1): with these offsets, zeros become equal shares."""
         return rushlight.arange(n, 0, -1, dtype=like.dtype).log()
 
     def forward_shape(self, shape: Any) -> Size:

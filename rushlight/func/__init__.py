@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rushlight.func.vjp_transform import functionalize, grad, grad_and_value, vjp
     from rushlight.func.vmap_transform import vmap
 
-# Loaded on first access: forward mode, in a lower layer, needs a module of this package.
+# Loaded on first access, because forward mode, in a lower layer, imports one module of this package.
 _HOME = {
     **dict.fromkeys(("functionalize", "grad", "grad_and_value", "vjp"), "func.vjp_transform"),
     **dict.fromkeys(("jvp", "linearize"), "func.jvp_transform"),

@@ -70,7 +70,7 @@ class Level:
         self.size, self.randomness, self.name = size, randomness, name
         self.depth = 1 if self.outer is None else self.outer.depth + 1
         self.since, self.open = tick(), True
-        self.modes: tuple[Mode, Mode] = m, m  # cache of `around`: its last argument and result
+        self.modes: tuple[Mode, Mode] = m, m  # the last argument and result of `around`
 
     def __enter__(self) -> Level:
         watch = None if self.watch is None else Boundary(self, self.watch)
@@ -120,7 +120,7 @@ class Batch(Placeholder):
     shape = property(lambda self: self.value._array.shape[1:])
     strides = property(lambda self: self.value._array.strides[1:])
     ndim = property(lambda self: self.value._array.ndim - 1)
-    # the dtype object that ops compare by identity: an unpickled array has an equal one
+    # the dtype object of the table, because ops compare by identity: an unpickled array's dtype is an equal object
     dtype = property(lambda self: dtypes.of(self.value._array.dtype).numpy)
     itemsize = property(lambda self: self.value._array.itemsize)
     device = property(lambda self: self.value.device)

@@ -46,7 +46,7 @@ def rule(*functions: Any) -> Callable[[Callable], Callable]:
 def rule_of(op: Op) -> Callable:
     """(op, level, parts, settings) -> (the op's outputs for all samples, whether the batch is in front)."""
     rule = chosen(op)
-    if op.options.get("random"):  # a random op's rule returns both
+    if op.options.get("random"):  # the rule of a random op returns both values itself
         return rule
 
     folds = rule in (fold, one_by_one) or op in SPECIAL and not op.is_view
@@ -181,7 +181,7 @@ def matrix(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
     made = call(op, [p and p.whole(ndim) for p in parts], settings)
     if isinstance(made, Tensor):
         return made
-    # an output that is left out, for all samples
+    # an output that the op leaves out for all samples
     return [t.expand((level.size, 0)) if t._array.shape == (0,) else t for t in made]
 
 

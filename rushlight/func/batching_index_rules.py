@@ -29,9 +29,9 @@ DYNAMIC = (
 class Places:
     """The key of one sample with its index tensors, prepared for all samples.
 
-    `tensors`: 0 ... B - 1 and the index tensors, all of (B, *I); `key`: HERE for each; `ndim`: of I; `at`: where a
-    sample's result has I, among its other dimensions; `points`: the dimensions of size 1 that masks without dimensions
-    choose from."""
+    `tensors`: 0 ... B - 1 and the index tensors, all of (B, *I); `key`: HERE for each index tensor; `ndim`: the number
+    of dimensions of I; `at`: the number of dimensions before I in a sample's result; `points`: the dimensions of size 1
+    from which masks without dimensions choose."""
 
     def __init__(self, x_ndim: int, parts: list[Part], key: tuple, level: Level):
         indices = [one for p in parts for one in as_positions(p, level)]

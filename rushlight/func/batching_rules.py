@@ -47,7 +47,7 @@ def reshape(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
 
 @rule(shape.unbind)
 def unbind(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
-    # views of the input, unlike the outputs of the batched op
+    # the function returns views of the input, the batched op would not
     return view_functions.unbind(parts[0].value, settings[0] + 1)
 
 
@@ -143,7 +143,7 @@ def placed(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
 
 @rule(shape.laid_out)
 def elsewhere_in_memory(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
-    """A copy: the memory layout has no meaning inside vmap, since a sample has no memory of its own."""
+    """A copy: the memory layout has no meaning inside vmap, because a sample has no memory of its own."""
     return ops["clone"](parts[0].value)
 
 

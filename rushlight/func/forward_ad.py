@@ -64,7 +64,7 @@ class Level(Inner):
         # the `Tangents` that have a tangent of this level: removed by `close`
         self.held: WeakSet = WeakSet()
         self.token = current.set(m.but(watch=self))
-        self.modes: tuple = None, None  # cache of `inside`: its last argument and result
+        self.modes: tuple = None, None  # the last argument and result of `inside`
 
     def close(self) -> None:
         """Remove the level's tangents from all tensors, and leave the level."""

@@ -78,8 +78,8 @@ def gradcheck(
 
 
 def of_dense(func: Callable, args: Sequence, masked: bool) -> tuple[Callable, list]:
-    """(the function, its arguments) with dense tensors in place of sparse ones: with all elements, or with `masked` the
-    stored ones.
+    """(the function, its arguments) with dense tensors in place of sparse ones. They hold all elements, or with
+    `masked` the stored elements.
     """
 
     def stands_for(a: Any) -> Any:

@@ -66,9 +66,9 @@ def jacobian(
 ) -> Any:
     """J[i, j] = d y_i / d x_j: for an output and an input a tensor of shape output.shape + input.shape.
 
-    A tuple of inputs gives a tuple per output, a tuple of outputs a tuple of these. `vectorize`: all rows at once, by
-    `func.vmap`; with `strategy="forward-mode"`, all columns. AssertionError for another strategy, NotImplementedError
-    or RuntimeError for incompatible arguments.
+    A tuple of inputs gives a tuple of Jacobians; a tuple of outputs, a tuple with one such result per output.
+    `vectorize`: all rows at once, by `func.vmap`; with `strategy="forward-mode"`, all columns. AssertionError for
+    another strategy, NotImplementedError or RuntimeError for incompatible arguments.
 
     >>> rushlight.autograd.functional.jacobian(lambda x: x * x, rushlight.tensor([1.0, 2.0]))
     tensor([[2., 0.],
@@ -198,7 +198,7 @@ def vhp(
 def hvp(
     func: Callable, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
 ) -> tuple[Any, Any]:
-    """(f(x), H v), H[i, j] = d^2 f / d x_i d x_j. Equals `vhp`, since H is symmetric, except at kinks of f.
+    """(f(x), H v), H[i, j] = d^2 f / d x_i d x_j. Equals `vhp`, because H is symmetric, except at kinks of f.
 
     >>> x, v = rushlight.tensor([1.0, 2.0]), rushlight.tensor([1.0, 1.0])
     >>> rushlight.autograd.functional.hvp(lambda x: (x ** 3).sum(), x, v)

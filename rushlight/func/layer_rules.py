@@ -78,7 +78,7 @@ def conv_input_grad(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
 
 
 def grouped(op: Op, level: Level, x: Part, weight: Part, settings: tuple, more: tuple) -> Any:
-    """x (B, N, C, ...) with weight (B, O, ...): (N, B C, ...) with (B O, ...) in B times the number of groups."""
+    """Convolve x (B, N, C, ...) with weight (B, O, ...) as (N, B C, ...) with (B O, ...), in B times as many groups."""
     if not weight.mapped:
         return unfolded(call(op, [folded(x.whole()), weight.value, *more], settings), level.size)
     *rest, groups = settings
@@ -88,7 +88,7 @@ def grouped(op: Op, level: Level, x: Part, weight: Part, settings: tuple, more: 
 
 @rule(conv.conv_weight_grad)
 def conv_weight_grad(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
-    """Of x (B, N, O, ...) and y (B, N, C, ...): the weights of B times the number of groups, (B O, C / groups, ...)."""
+    """From x (B, N, O, ...) and y (B, N, C, ...), in B times as many groups: (B O, C / groups, ...)."""
     *rest, groups = settings
     made = call(op, [channels_together(p.whole()) for p in parts], (*rest, groups * level.size))
     return unfolded(made, level.size)
@@ -165,7 +165,7 @@ def nll_loss_grad(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
 
 @rule(dropout.dropout_mask)
 def dropout_mask(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
-    """A mask for each sample, or one of a sample's shape for all."""
+    """A mask for each sample, or one mask, of a sample's shape, for all samples."""
     x, features = parts[0], settings[1]
     if level.randomness == "error":
         raise runtime_error(ERROR)

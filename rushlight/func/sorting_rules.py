@@ -18,7 +18,7 @@ def median(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
 
 @rule(sorting.places)
 def places(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
-    """One sequence for all values, or for each sample its own: (B, n) and (B, m)."""
+    """One sequence for the values of all samples, or a sequence (B, n) and values (B, m) for each sample."""
     x, values, sorter = parts
     if not x.mapped and x.ndim == 1 and not (sorter and sorter.mapped):
         return call(op, [x.value, values.value, sorter and sorter.value], settings)

@@ -30,7 +30,7 @@ class Variables(within):
 
     def __init__(self) -> None:
         super().__init__(grad=True, inference=-abs(mode().inference), derivative=self)
-        # grad mode outside: whether outer derivatives need the results recorded
+        # grad mode outside: whether results are recorded for outer derivatives
         self.outside = mode().grad
         self.starts: list[Start] = []
 

@@ -32,8 +32,8 @@ def vmap(
     `in_dims`: the batch dimension of each argument, an int for all arguments or a tree that fits them; None for an
     argument that all samples share. Samples share keyword arguments. `out_dims`: the batch dimension of each result;
     None for a result that is the same for all samples. `randomness`: what random ops do: raise ('error'), draw
-    'different' numbers for each sample, or the 'same'. `chunk_size`: the most samples at a time; results are then
-    copies, never views.
+    'different' numbers for each sample, or the 'same'. `chunk_size`: the largest number of samples at a time; results
+    are then copies, never views.
 
     Inside, tensors have the shape of one sample. `vmap` nests, and composes with `func.grad`, `jacrev`, `jvp` and
     backward. In-place ops write into mapped tensors only. `if`, `.item()` and ops whose output shape depends on numbers

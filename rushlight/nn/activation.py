@@ -127,7 +127,8 @@ class PReLU(Module):
 
 
 class RReLU(Layer, function=F.rrelu):
-    """x where x > 0, else r x, r uniform in [lower, upper) in training, their mean in evaluation. B. Xu et al., 2015.
+    """x where x > 0, else r x, r uniform in [lower, upper) in training, the mean of both bounds in evaluation. B. Xu et
+    al., 2015.
 
     >>> rushlight.nn.RReLU().eval()(rushlight.tensor([-24., 1.]))
     tensor([-5.5000,  1.0000])

@@ -1,4 +1,6 @@
-"""torch.nn.common_types: annotations of the size arguments of layers. Torch's are typing.Union, and print as such."""
+"""torch.nn.common_types: annotations of the size arguments of layers. torch's annotations are typing.Union, and so is
+their repr.
+"""
 
 # ruff: noqa: UP007, UP045
 from __future__ import annotations

@@ -19,7 +19,7 @@ MODES = ("zeros", "reflect", "replicate", "circular")
 
 
 class _ConvNd(Module):
-    """The base of all convolutions. weight (out, in / groups, *kernel), transposed (in, out / groups, *kernel)."""
+    """The base of all convolutions. weight: (out, in / groups, *kernel); transposed: (in, out / groups, *kernel)."""
 
     _n = 2  # spatial dimensions
     weight: Parameter
@@ -55,7 +55,7 @@ class _ConvNd(Module):
 
     @property
     def _reversed_padding_repeated_twice(self) -> list[int]:
-        """The padding as `F.pad` takes it."""
+        """The padding in the form that `F.pad` takes."""
         if not isinstance(self.padding, str):
             return [p for p in reversed(self.padding) for _ in range(2)]
         total = [d * (k - 1) if self.padding == "same" else 0 for d, k in zip(self.dilation, self.kernel_size)]
@@ -79,7 +79,7 @@ class _ConvNd(Module):
         except (
             KeyError,
             AttributeError,
-        ):  # no fast path: `weight` may be no parameter (weight norm), or self may be no Module
+        ):  # no fast path: `weight` may not be a parameter (weight norm), or `self` not a Module
             weight, bias = self.weight, self.bias
         return self._conv_forward(input, weight, bias)
 

@@ -54,7 +54,7 @@ class _Table(Module):
 
     @classmethod
     def from_pretrained(cls: type[T], embeddings: Tensor, freeze: bool = True, **settings: Any) -> T:
-        """A module on an existing table, which shares its memory. `freeze`: the table is not trained."""
+        """A module that shares the memory of an existing table. `freeze`: the table is not trained."""
         if embeddings.dim() != 2:
             raise AssertionError("Embeddings parameter is expected to be 2-dimensional")
         rows, columns = embeddings.shape

@@ -34,8 +34,8 @@ number = count().__next__  # the next key of a hook: unique and increasing
 
 # key -> (kind, hook) of the hooks on all modules; usually empty
 EVERYWHERE: dict[int, tuple[str, Callable]] = {}
-WITH_KWARGS: set[int] = set()  # keys of the hooks that also take keyword arguments,
-ALWAYS_CALLED: set[int] = set()  # and of the hooks that run after an error, too
+WITH_KWARGS: set[int] = set()  # keys of the hooks that also take keyword arguments
+ALWAYS_CALLED: set[int] = set()  # keys of the hooks that run after an error, too
 # hooks on registrations, under torch's names
 _global_parameter_registration_hooks: dict[int, Callable] = {}
 _global_buffer_registration_hooks: dict[int, Callable] = {}
@@ -57,7 +57,7 @@ OLDER = "_older_backward_hooks"  # hooks of register_backward_hook on all module
 def add(hooks: dict, hook: Any, prepend: bool = False) -> Handle:
     """Put a hook at the end, or in front."""
     key = number()
-    while key in hooks:  # by a file
+    while key in hooks:  # taken by a hook from a file
         key = number()
     later = dict(hooks) if prepend else {}
     if prepend:
@@ -94,7 +94,7 @@ def register_module_full_backward_hook(hook: Callable) -> Handle:
 
 
 def register_module_backward_hook(hook: Callable) -> Handle:
-    """Like `Module.register_backward_hook` on every module."""
+    """`Module.register_backward_hook` for every module."""
     check_one_sort(not any(kind == "_backward_hooks" for kind, _ in EVERYWHERE.values()), "as a global Module hook")
     return add(EVERYWHERE, (OLDER, hook))
 
@@ -379,7 +379,7 @@ class Passage:
         places = [i for i, r in enumerate(parts) if isinstance(r, Tensor)]
         if not any(parts[i].requires_grad for i in places):
             return result
-        # no reference to `parts`: a cycle
+        # a reference to `parts` would make a cycle
         seen = partial(self.outside, places=places, outputs=len(parts))
         passed = Gate.apply(seen, *[parts[i] for i in places])
         for i, t in zip(places, passed):

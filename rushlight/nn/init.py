@@ -239,8 +239,8 @@ def trunc_normal_(
 ) -> Tensor:
     """tensor <- normal numbers in [a, b].
 
-    If more than 30 % would be inside, numbers outside are drawn again; otherwise uniform numbers are kept with a
-    probability that follows the density.
+    If more than 30 % of normal numbers are in [a, b], the others are drawn again. Otherwise uniform numbers are drawn,
+    and each is kept with a probability in proportion to the density.
 
     >>> w = rushlight.nn.init.trunc_normal_(rushlight.empty(1000), std=2.0)
     >>> bool(w.abs().max() <= 2)

@@ -1,4 +1,4 @@
-"""Layers that apply a function: the signature gives their methods. Also new parameters."""
+"""Layers that apply a function, whose signature gives the layers' methods; and new parameters."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ class Layer(Module):
 
     _function: Callable
     _shown_settings: tuple[str, ...] | None = None
-    _not_kept: tuple[str, ...] = ()  # parameters of a base class's constructor that become no attributes
+    _not_kept: tuple[str, ...] = ()  # parameters of a base class's constructor that do not become attributes
 
     def __init_subclass__(
         cls, function: Callable | None = None, settings: str | None = None, shows: str | None = None,
         unless: dict[str, str] | None = None, **more: Any,
     ):  # fmt: skip
-        super().__init_subclass__(**({} if function else more))  # words of a user's class, for its other bases
+        super().__init_subclass__(**({} if function else more))  # a user's class has words for its other bases
         if shows is not None:
             cls._shown_settings = tuple(shows.split())
         if function is None:
@@ -109,7 +109,7 @@ def methods(cls: Any, names: list[str], own: list[str], defaults: dict[str, Any]
         name=function.__name__,
         arguments=", ".join(inputs + passed[len(inputs) : end]),
     )
-    # in the globals of the function its annotations can be evaluated
+    # in the globals of the function, because its annotations can be evaluated there
     init, forward = written(cls, text, function.__globals__, F)
     init.__annotations__ = {name: function.__annotations__[name] for name in own}
     forward.__annotations__ = {name: function.__annotations__[name] for name in [*inputs, "return"]}

@@ -34,7 +34,7 @@ class LazyModuleMixin:
     cls_to_become: type | None = None
     _parameters: dict[str, Any]
     _buffers: dict[str, Any]
-    register_forward_pre_hook: Callable  # Module's
+    register_forward_pre_hook: Callable  # of Module
 
     def __init__(self, *args: Any, **kwargs: Any):
         super().__init__(*args, **kwargs)
@@ -84,7 +84,7 @@ class _LazyLayer(LazyModuleMixin):
         super().__init__(0, *args, **kwargs)
         for tensors, kind in ((self._parameters, UninitializedParameter), (self._buffers, UninitializedBuffer)):
             for name, t in tensors.items():
-                if t is not None and t.ndim:  # a count of batches has no dimensions
+                if t is not None and t.ndim:  # not the count of batches, which has no dimensions
                     tensors[name] = kind(dtype=t.dtype, device=t.device)
 
     def reset_parameters(self) -> None:

@@ -63,7 +63,7 @@ class Linear(Module):
         except (
             KeyError,
             AttributeError,
-        ):  # no fast path: `weight` may be no parameter (weight norm), or self may be no Module
+        ):  # no fast path: `weight` may not be a parameter (weight norm), or `self` not a Module
             weight, bias = self.weight, self.bias
         return linear(input, weight, bias)
 

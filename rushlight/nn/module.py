@@ -22,7 +22,7 @@ from rushlight.nn.to_dtype import Convertible
 from rushlight.ops.grad_mode import no_grad
 
 M = TypeVar("M", bound="Module")
-ATTRIBUTE_DICTS = ("_parameters", "_buffers", "_modules")  # hold the attributes outside of __dict__
+ATTRIBUTE_DICTS = ("_parameters", "_buffers", "_modules")  # dicts of the attributes that are not in __dict__
 
 
 class Module(Hooked, Stateful, Convertible, Suggesting):
@@ -57,7 +57,7 @@ class Module(Hooked, Stateful, Convertible, Suggesting):
         own.update(training=True, _parameters={}, _buffers={}, _modules={})
         own.update(_non_persistent_buffers_set=set(), _hooks_with_module=set())
         for kind in HOOKS:
-            own[kind] = OrderedDict()  # which takes weak references
+            own[kind] = OrderedDict()  # a plain dict takes no weak references
         if self.call_super_init:
             super().__init__(*args, **kwargs)
 
@@ -68,12 +68,12 @@ class Module(Hooked, Stateful, Convertible, Suggesting):
         )
 
     def _missing_forward(self) -> str:
-        """The hint of a call of a module without forward."""
+        """The hint for a call of a module without forward."""
         return "define it in the class: def forward(self, x)"
 
     def compile(self, *args: Any, **kwargs: Any) -> None:
-        """Run compiled from the next call on, as by `rushlight.compile` with these settings; the module stays the same
-        object.
+        """From the next call on, run the code that `rushlight.compile` makes with these settings. The module stays the
+        same object.
         """
         self.__dict__["forward"] = sys.modules["rushlight"].compile(self.forward, *args, **kwargs)
 
@@ -291,7 +291,7 @@ class Module(Hooked, Stateful, Convertible, Suggesting):
         return module
 
     def set_submodule(self, target: str, module: Module, strict: bool = False) -> None:
-        """Put a module at a dotted name; `strict`: only an existing one."""
+        """Put a module at a dotted name; with `strict`, only in place of an existing one."""
         path, _, name = target.rpartition(".")
         if not name:
             raise value_error("Cannot set the submodule without a target name!")

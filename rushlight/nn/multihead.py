@@ -15,7 +15,7 @@ from rushlight.nn.parameter import Parameter
 
 
 class NonDynamicallyQuantizableLinear(Linear):
-    """out = x w^T + b: Linear, under torch's name of the last projection of attention.
+    """out = x w^T + b: Linear, by the name of the class that torch uses for attention's last projection.
 
     >>> type(rushlight.nn.MultiheadAttention(4, 2).out_proj).__name__
     'NonDynamicallyQuantizableLinear'

@@ -85,7 +85,7 @@ class _NormBase(_Affine):
         self, state_dict: dict, prefix: str, local_metadata: dict, strict: bool, missing_keys: list[str],
         unexpected_keys: list[str], error_msgs: list[str],
     ) -> None:  # fmt: skip
-        # before batches were counted
+        # states before version 2 do not count batches
         if (local_metadata.get("version") or 1) < 2 and self.track_running_stats:
             count = self.num_batches_tracked
             state_dict.setdefault(
@@ -121,7 +121,7 @@ class _BatchNorm(_NormBase):
         try:
             return F.batch_norm(input, mean, var, self.weight, self.bias, by_batch, factor or 0.0, self.eps)
         except (RuntimeError, TypeError, ValueError):
-            if count is not None:  # a batch that was refused does not count
+            if count is not None:  # a batch that raised an error does not count
                 count.sub_(1)
             raise
 

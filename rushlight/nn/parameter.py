@@ -60,7 +60,7 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
         finish = getattr(type(data), "_finish_parameter", None)  # of DTensor
         return self if finish is None else finish(data, self)
 
-    if not TYPE_CHECKING:  # type checkers read the arguments of __new__
+    if not TYPE_CHECKING:  # type checkers use the arguments of __new__
         # so a subclass whose __new__ takes more arguments needs no __init__
         __init__ = object.__init__
 
@@ -146,7 +146,7 @@ class Uninitialized(Tensor):
             np.empty(0, d.numpy), None, None, None, None,
         )  # fmt: skip
         own = self.__class__
-        self.__class__ = self._becomes  # since a node reads the shape
+        self.__class__ = self._becomes  # requires_grad makes a node, which reads the shape
         self.requires_grad = requires_grad
         self.__class__ = own
 

@@ -110,7 +110,7 @@ class RNNBase(Module):
         return [Weights(**{name.split("_l")[0]: getattr(self, name) for name in names}) for names in self._all_weights]
 
     def flatten_parameters(self) -> None:
-        """Nothing: torch arranges the parameters for a GPU."""
+        """Do nothing: in torch it arranges the parameters for a GPU."""
 
     def reset_parameters(self) -> None:
         """Draw all parameters, in order."""
@@ -136,7 +136,7 @@ class RNNBase(Module):
         return out, self._from_tuple(last)
 
     def _packed(self, input: PackedSequence, states: tuple | None) -> tuple[PackedSequence, Any]:
-        """Packed sequences, the longest first; states have the order before packing."""
+        """Run packed sequences, the longest first. `states` are in the order of the sequences before packing."""
         sizes = steps_of(input)
         if states is not None and input.sorted_indices is not None:
             states = tuple(s.index_select(1, input.sorted_indices) for s in states)

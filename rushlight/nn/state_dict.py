@@ -1,4 +1,4 @@
-"""A module's state: from its parameters and buffers to a dict, and back."""
+"""A module's state: its parameters and buffers, saved to a dict and loaded from it."""
 
 from __future__ import annotations
 
@@ -263,7 +263,7 @@ def load_tensor(module: Any, name: str, old: Tensor, key: str, new: Any, metadat
         if is_lazy(new):
             return
     elif old.dim() == 0 and not is_lazy(new) and new.dim() == 1:
-        new = new[0]  # files from before 0-d tensors
+        new = new[0]  # files older than 0-d tensors
     if not is_lazy(old) and new.shape != old.shape:
         errors.append(
             f"size mismatch for {key}: copying a param with shape {new.shape} from checkpoint, the shape in current "
@@ -332,6 +332,6 @@ def failure(module: Any, found: IncompatibleKeys, errors: list[str], strict: boo
             f"the names begin with {prefix!r}: load {{name.removeprefix({prefix!r}): value for name, value in "
             "state.items()}"
         )
-    elif not errors:  # strict=False accepts no wrong shape
+    elif not errors:  # with strict=False, wrong shapes are still errors
         hint += "; load_state_dict(strict=False) ignores missing and unexpected keys"
     return runtime_error(what, hint)

@@ -121,7 +121,7 @@ def put(module: Any, device: Any) -> None:
 
 
 def kind_of(arg: Any) -> str:
-    """The letter in `ORDER` of an argument: tensor, dtype, flag, none, place."""
+    """The letter of an argument in `ORDER`: t tensor, d dtype, b bool, n None, p any other, a place."""
     return (
         "t"
         if isinstance(arg, Tensor)

@@ -107,8 +107,8 @@ class TransformerEncoder(Module):
     """out = norm(layer_n(...layer_1(src))), `num_layers` copies of a layer: src (S, N, E) -> the same shape.
 
     `mask` (S, S) and `src_key_padding_mask` (N, S) as in MultiheadAttention; `is_causal`: whether `mask` is the causal
-    mask (None: compare). `enable_nested_tensor`, `mask_check`: as in torch, outputs at padding are 0 in evaluation
-    without gradients.
+    mask (None: compare). `enable_nested_tensor`: as in torch, outputs at padding are 0 in evaluation without gradients;
+    with `mask_check`, only if all padding is at the end.
 
     >>> layer = rushlight.nn.TransformerEncoderLayer(8, 2, 16, batch_first=True)
     >>> rushlight.nn.TransformerEncoder(layer, num_layers=2)(rushlight.ones(3, 5, 8)).shape
@@ -151,7 +151,7 @@ class TransformerEncoder(Module):
             return False
         if is_grad_enabled() and (src.requires_grad or any(p.requires_grad for p in first.parameters())):
             return False
-        hidden = padding != 0  # only at the end?
+        hidden = padding != 0  # `mask_check`: padding must be at the end
         return not self.mask_check or not bool((hidden[:, :-1] & ~hidden[:, 1:]).any())
 
 

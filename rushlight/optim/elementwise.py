@@ -150,7 +150,7 @@ class Elementwise(PerParameter):
         return (rule, arrays[2:], counters, tuple([v if v.__class__ in NUMBERS else plain(v) for v in values]))
 
     def _loop(self, p: Tensor) -> Loop:
-        """The loop of the first step of a parameter of the first group, for compiling it in advance."""
+        """The loop that the first step of the first group will use, to be compiled in advance."""
         group = self.param_groups[0]
         rule, pieces, counters, values = self._rule_and_values(group)
         own = loops.Arrays(p._array, self._state_of(p, group), pieces, counters)
@@ -159,7 +159,8 @@ class Elementwise(PerParameter):
     def _counters(self, settings: tuple[str, ...]) -> list[str]:
         """The names in `settings` that are state: counters come first, and `step` before the others.
 
-        A name without a default is a counter. The groups do not decide, since a user may store a `step` in a group."""
+        A name without a default is a counter. The groups do not decide this, because a user may store a `step` in a
+        group."""
         return [name for name in settings if name not in self.defaults]
 
     def _update(self, p: Tensor, g: Tensor, state: State, group: Group) -> None:
@@ -208,12 +209,12 @@ def run_calls(one: Program, own: loops.Arrays, g: ndarray, numbers: list[ndarray
         run(one, [p, g, *state], numbers)
 
 
-MAX_REMEMBERED_PARAMS = 1 << 14  # then the arrays of all parameters are forgotten
+MAX_REMEMBERED_PARAMS = 1 << 14  # with more, the arrays of all parameters are forgotten
 KNOWN_ARRAYS: WeakKeyDictionary = WeakKeyDictionary()  # optimizer -> {parameter: checked arrays}
 
 
 def known_arrays(optimizer: Elementwise) -> dict[Tensor, loops.Arrays]:
-    """The checked arrays of an optimizer's parameters. The size is bounded, since parameters come and go."""
+    """The checked arrays of an optimizer's parameters. The size is bounded, because parameters come and go."""
     known = KNOWN_ARRAYS.get(optimizer)
     if known is None or len(known) > MAX_REMEMBERED_PARAMS:
         known = KNOWN_ARRAYS[optimizer] = {}

@@ -1,4 +1,4 @@
-"""L-BFGS: Newton's method with the last few changes in place of the second derivatives."""
+"""L-BFGS: Newton's method with the last few changes of gradients in place of second derivatives."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def direction(state: State, g: ndarray, most: int) -> ndarray:
     if state["n_iter"] == 1:
         state.update(old_dirs=[], old_stps=[], ro=[], H_diag=1)
         return -g
-    # changes of gradient and parameters
+    # the last changes of the gradient and of the parameters
     y, s = g - state["prev_flat_grad"]._array, state["d"]._array * state["t"]
     ys = y @ s
     ys_s, steps, ro = state["old_dirs"], state["old_stps"], state["ro"]
@@ -253,7 +253,9 @@ def zoom(at: Objective, bracket: list[Point], start: Point, length: float, most:
 
 
 def away_from_ends(t: float, left: float, right: float, stuck: bool) -> tuple[float, bool]:
-    """(t, whether t is near an end). t moves a tenth of the bracket inwards if it was near an end twice."""
+    """(t, whether t is near an end). A t that is outside, or near an end for the second time, moves to a tenth of the
+    bracket from that end.
+    """
     margin = 0.1 * (right - left)
     if min(right - t, t - left) >= margin:
         return t, False

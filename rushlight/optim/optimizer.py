@@ -80,12 +80,12 @@ def register_optimizer_step_post_hook(hook: Callable) -> Handle:
     return EVERYWHERE.add("step_post", hook)
 
 
-# of a subclass that does not call `Optimizer.__init__`
+# the hooks of an optimizer whose class does not call `Optimizer.__init__`
 NO_HOOKS: dict[str, dict[int, Callable]] = {}
 
 
 def hooked(step: Callable) -> Callable:
-    """`step` with its hooks. A scheduler reads `_opt_called` later to warn of a wrong order."""
+    """`step` with its hooks. It sets `_opt_called`, from which a scheduler detects a wrong order of steps."""
     own, everywhere = ("step_pre", "step_post"), EVERYWHERE.kinds
 
     @wraps(step)
@@ -148,7 +148,7 @@ class Optimizer(Suggesting):
                 f"torch.{params.dtype.scalar_type}Tensor",
                 "put it into a list: [x]",
             )
-        # a ParameterList can be read
+        # a module is not iterable, but a ParameterList is
         if hasattr(params, "named_parameters") and not hasattr(params, "__iter__"):
             raise type_error(f"'{type(params).__name__}' object is not iterable", "pass model.parameters()")
         groups = list(params)
@@ -205,7 +205,7 @@ class Optimizer(Suggesting):
                 "optimize the leaf from which it was computed, or x.detach().requires_grad_()",
                 tensor=tuple(p.shape),
             )
-        piece = getattr(p, "_piece", None)  # the rows of this rank: all rows if the rank is alone
+        piece = getattr(p, "_piece", None)  # the rows of this rank; all rows if there is one rank
         if piece is not None and piece.group.size() > 1 and not self._elementwise:
             raise not_implemented_error(
                 f"{type(self).__name__} needs whole parameters, and a parameter is divided over the ranks",
@@ -468,8 +468,9 @@ def settings(arguments: dict[str, Any], order: str = "") -> dict[str, Any]:
 
 
 def new_step(value: float = 0.0, fused: bool | None = False) -> Tensor:
-    """The counter of steps as a 0-d tensor, so that a recorded step does not make it a constant. In the default dtype;
-    in float32 for torch's fused kernels."""
+    """The counter of steps as a 0-d tensor, so that a recorded step does not make it a constant. It is float64 if that
+    is the default dtype, unless torch's `fused` kernels are chosen; else float32.
+    """
     wide = dtypes.get_default_dtype() is dtypes.float64 and not fused
     return tensor(float(value), dtype=dtypes.float64 if wide else dtypes.float32)
 

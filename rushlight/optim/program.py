@@ -256,7 +256,7 @@ buffers = Buffers()
 
 
 def run(one: Program, arrays: list[ndarray], numbers: list[ndarray]) -> None:
-    """Run the program on arrays of one shape, block by block where they are long."""
+    """Run the program on arrays of one shape; long arrays are processed block by block."""
     if all(a.flags.c_contiguous for a in arrays):
         flat = [a.reshape(-1) for a in arrays]
     elif all(a.flags.f_contiguous for a in arrays):

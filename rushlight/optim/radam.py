@@ -19,13 +19,13 @@ def radam(p, g, exp_avg, exp_avg_sq, /, step, lr, betas, eps, weight_decay, deco
     exp_avg = exp_avg + (1 - betas[0]) * (g - exp_avg)
     exp_avg_sq = betas[1] * exp_avg_sq + (1 - betas[1]) * (g * g)
     correction = 1 - betas[1] ** step
-    longest = 2 / (1 - betas[1]) - 1  # of the average, in steps
+    longest = 2 / (1 - betas[1]) - 1  # the limit of `length`, in steps
     length = longest - 2 * step * betas[1] ** step / correction
-    long = longest > 5  # if not, length > 5 is always false, and the divisor only has to differ from 0
+    long = longest > 5  # if false, length > 5 never holds, and the divisor must only differ from 0
     rectified = (
         abs((length - 4) * (length - 2) * longest / ((longest - 4 * long) * (longest - 2 * long) * length)) ** 0.5
     )
-    early = length <= 5  # then the divisor, too, only has to differ from 0; in float16, 1e-8 is 0
+    early = length <= 5  # then the divisor must only differ from 0; in float16, eps = 1e-8 is 0
     adaptive = (length > 5) * rectified * correction**0.5 / (sqrt(exp_avg_sq) + eps + early)
     return p - lr / (1 - betas[0] ** step) * (exp_avg * (adaptive + early)), exp_avg, exp_avg_sq
 

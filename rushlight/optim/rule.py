@@ -91,7 +91,7 @@ def check_rule(optimizer: Any, defaults: dict[str, Any], default_state: bool) ->
             parameters=", ".join(known),
         )
     lacking = [word for word in settings if word not in defaults]
-    counters = [word for word, setting in zip(lacking, settings) if word == setting]  # before the settings
+    counters = [word for word, setting in zip(lacking, settings) if word == setting]  # they come before the settings
     if counters[:1] == ["step"]:
         lacking = lacking[1 if default_state else len(counters) :]
     if "step" in lacking:

@@ -63,7 +63,7 @@ class SGD(Elementwise):
         return (..., g.to_dense()._array) if group["momentum"] else super()._sparse_rows(g, group)
 
     def _new_state(self, p: Tensor, group: Group) -> State:
-        """The initial momentum buffer. With it, the first step uses the gradient itself, without dampening."""
+        """The initial momentum buffer. With this buffer the first step uses the gradient itself, without dampening."""
         momentum, dampening = group["momentum"], group["dampening"]
         if not momentum:
             return {}

@@ -80,7 +80,7 @@ def intel_uniform(seed: int, n: int) -> np.ndarray:
     """(n,) float64 in (0, 1) of Intel MKL's generator MCG31m1: x / m, then x <- 1132489760 x mod m, m = 2^31 - 1."""
     x = np.empty(n, np.uint64)
     x[:1] = seed % _INTEL_MODULUS or 1
-    done, leap = 1, _INTEL_FACTOR  # leap = factor^done: the second half from the first
+    done, leap = 1, _INTEL_FACTOR  # leap = factor^done: its product with the first half is the second half
     while done < n:
         x[done : 2 * done] = x[:done][: n - done] * np.uint64(leap) % np.uint64(_INTEL_MODULUS)
         done, leap = 2 * done, leap * leap % _INTEL_MODULUS

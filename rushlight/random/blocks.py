@@ -11,7 +11,7 @@ from rushlight.base.errors import not_implemented_error
 
 Shape = int | Sequence[int]
 DType = str | type | np.dtype  # numpy.typing has such types, but is slow to import
-# elements: the float64 temporaries of a block stay in the L2 cache; whole groups of 16 fit
+# elements of a block: its float64 temporaries stay in the L2 cache, and whole groups of 16 fit
 BLOCK = 32 * 624
 _KINDS = {"f": "floating", "c": "complex", "i": "signed integer", "u": "unsigned integer", "b": "bool"}
 

@@ -19,9 +19,9 @@ NUMBA_NUMBERS = int(LOAD_AFTER_NUMBERS * NUMBA_SECONDS / LOADING_SECONDS)
 class Loop:
     """The compiled loop `name` of loops.py; None until enough numbers were drawn to pay for loading it.
 
-    Then small draws use the loop, too. Always None without Numba. `cost`: the time of one number, in plain uniforms.
-    `call`: the time saved per small draw, in plain uniforms; 0 if NumPy is as fast. `libm`: whether the loop calls the
-    C library (Intel's vector functions give other bits)."""
+    Then small draws use the loop, too. Always None without Numba. `cost`: the time of one number, divided by the time
+    of a plain uniform number. `call`: the time saved per small draw, in the same unit; 0 if NumPy is as fast. `libm`:
+    whether the loop calls the C library (Intel's vector functions give other bits)."""
 
     def __init__(self, name: str, cost: float = 1, libm: bool = False, call: int = 0) -> None:
         self.name, self.cost, self.libm, self.call, self.compiled = name, cost, libm, call, None

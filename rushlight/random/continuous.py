@@ -35,7 +35,7 @@ def exponential(stream: Stream, shape: Shape, dtype: DType = np.float32, lambd: 
     values = -1.0 / lambd * np.log1p(u)  # may differ by an ulp, which float32 rarely shows
     flat[...] = values
     doubtful = near_halfway(values)
-    if doubtful.any():  # 1 of 33 million
+    if doubtful.any():  # about 1 of 33 million numbers
         flat[doubtful] = -1.0 / lambd * each(math.log1p, u[doubtful])
     return out
 

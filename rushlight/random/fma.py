@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-_BELOW_FLOAT32 = np.array(0x1FFF_FFFF, np.int64)  # the bits of a float64 that its float32 lacks
+_BELOW_FLOAT32 = np.array(0x1FFF_FFFF, np.int64)  # the bits that a float64 has and its float32 lacks
 _HALFWAY = np.array(0x1000_0000, np.int64)
 _NEARLY_HALFWAY = _HALFWAY - 8
 _SPLIT = np.array(2.0**27 + 1)

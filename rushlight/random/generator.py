@@ -118,7 +118,7 @@ class Generator(Stream):
 
     @drawing
     def seed_number(self) -> int:
-        """A seed for another generator: `int(random_((), np.int64))`, with a fifth of the calls."""
+        """A seed for another generator: the number `int(random_((), np.int64))`, by a fifth of the calls."""
         high, low = self.words(2).tolist()
         return (high << 32 | low) % (2**63)
 

@@ -22,7 +22,7 @@ _LARGEST_PERMUTATION = (2**32 - 1) // 20
 
 
 def randint(stream: Stream, low: int, high: int, shape: Shape, dtype: DType = np.int64) -> np.ndarray:
-    """low + w mod (high - low), w a word of 32 bits, or of 64 where high - low >= 2^28.
+    """low + w mod (high - low), w a word of 32 bits, or of 64 bits if high - low >= 2^28.
 
     Shape: `shape`. Dtypes: bool, integers, float16, bfloat16, float32, float64; bounds that a floating dtype does not
     hold are moved inwards, as in torch. RuntimeError if low >= high or a bound does not fit the dtype.
@@ -63,7 +63,7 @@ def random_(stream: Stream, shape: Shape, dtype: DType = np.int64, low: int | No
 
 
 def _fill(stream: Stream, flat: np.ndarray, low: int, count: int) -> None:
-    """low + w mod count into every element."""
+    """Write low + w mod count into every element."""
     for block in blocks(flat):
         if count < _ONE_WORD:
             values = stream.words(len(block)) % np.uint32(count)
@@ -73,7 +73,7 @@ def _fill(stream: Stream, flat: np.ndarray, low: int, count: int) -> None:
 
 
 def _fill_from_zero(stream: Stream, flat: np.ndarray, count: int, wide: bool) -> None:
-    """w mod count, the width of w by the dtype: two words for int64 and float64."""
+    """Write w mod count into every element; w has two words for int64 and float64, else one."""
     for block in blocks(flat):
         words = stream.double_words(len(block)) if wide else stream.words(len(block)).astype(np.uint64)
         block[...] = as_dtype((words % np.uint64(count)).view(np.int64), block.dtype)
@@ -133,7 +133,7 @@ def inner_range(low: int, high: int, dtype: np.dtype) -> tuple[int, int]:
 
 
 def rounded(value: int, dtype: np.dtype) -> int:
-    """The integer as the dtype holds it, back in int64: 2^63 wraps there, as on x86."""
+    """The integer, rounded to the dtype and converted back to int64; there 2^63 wraps around, as on x86."""
     near = int(narrow(np.array([value]), dtype).astype(np.float64)[0])
     return near if near < 2**63 else near - 2**64
 
@@ -196,7 +196,7 @@ def check_count(n: int, dtype: np.dtype) -> None:
         raise type_error(f"randperm is not supported for dtype {dtype}: use an integer or floating dtype")
     if n < 0:
         raise runtime_error(f"randperm: n must be non-negative, but is {n}")
-    if n - 1 > top_integer(dtype) and dtype.name != "bfloat16":  # whose permutation torch rounds
+    if n - 1 > top_integer(dtype) and dtype.name != "bfloat16":  # torch rounds a permutation in bfloat16
         raise runtime_error(
             f"randperm: n cannot be greater than {top_integer(dtype) + 1} for {dtype}, but is {n}: use int64"
         )

@@ -72,7 +72,7 @@ def check(weights: np.ndarray, num_samples: int, replacement: bool) -> None:
         )
     if categories > _MAX_CATEGORIES:
         raise runtime_error(f"multinomial: number of categories cannot exceed 2^24, got {categories}")
-    if weights.size and weights.itemsize > 2:  # only four calls for valid weights
+    if weights.size and weights.itemsize > 2:  # a test of four calls; valid weights need no other
         total, least, most = np.add.reduce(weights, -1), np.minimum.reduce, np.maximum.reduce
         if least(weights, None) >= 0 and least(total, None) > 0 and most(total, None) < np.inf:
             return

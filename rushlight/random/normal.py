@@ -1,5 +1,6 @@
-"""Normal numbers: `torch.randn` and `normal_`. As torch: pair by pair for fewer than 16 numbers, else in groups of
-16."""
+"""Normal numbers: `torch.randn` and `normal_`. As in torch, fewer than 16 numbers are drawn pair by pair, more in
+groups of 16.
+"""
 
 from __future__ import annotations
 

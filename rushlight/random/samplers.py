@@ -41,7 +41,7 @@ def _sampled(stream: Stream, one: Callable, x: np.ndarray, y: np.ndarray) -> np.
     fill, progress = compiled or filler(one), np.array((0.0, 0.0, math.nan if spare is None else spare))
     flat: list = [a.reshape(-1) for a in (x, y)]
     numbers = np.empty(x.size)
-    if not compiled:  # lists: a loop of Python is slow to read arrays
+    if not compiled:  # lists, because a Python loop reads arrays slowly
         flat = [list(a) if one is gamma_one else a.tolist() for a in flat]
         numbers, progress = numbers.tolist(), progress.tolist()
     # few numbers: reuse the remaining words

@@ -95,7 +95,7 @@ class Stream:
         words = np.empty(len(left) + blocks * WORDS, np.uint32)
         words[: len(left)] = left
         self._twist(words[len(left) :])
-        # a copy, since a view would keep the memory of a large draw alive
+        # a copy, because a view would keep the memory of a large draw alive
         self._block = words[-WORDS:].copy()
         self._next = WORDS - (len(words) - n)
         return words[:n]

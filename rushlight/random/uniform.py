@@ -49,8 +49,9 @@ def uniform(stream: Stream, shape: Shape, dtype: DType = np.float32, low: float 
 
 
 def half(values: np.ndarray, low: np.float32, high: np.float32, dtype: np.dtype) -> np.ndarray:
-    """float32 rounded to float16 or bfloat16; a number that rounds up to `high` becomes `low`, since high is
-    excluded."""
+    """float32 rounded to float16 or bfloat16; a number that rounds up to `high` becomes `low`, because high is
+    excluded.
+    """
     narrowed = narrow(values, dtype)
     return np.where(narrowed >= high.astype(dtype), low.astype(dtype), narrowed)
 

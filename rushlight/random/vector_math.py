@@ -1,8 +1,8 @@
 """The logarithm, sine and cosine inside torch's random numbers, to the last bit.
 
 For float32: the polynomials of the Cephes library (S. L. Moshier) in the form of avx_mathfun.h (G. Garberoglio, zlib
-licence), evaluated with FMAs where g++ fuses them. For float64: the C library's functions, one number at a time, since
-NumPy's vector functions may differ in the last bit. `loops` has these functions for Numba."""
+licence), evaluated with FMAs where g++ fuses them. For float64: the C library's functions, one number at a time,
+because NumPy's vector functions may differ in the last bit. `loops` has these functions for Numba."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _COS_SIN = _constants(
     ),
     F64,
 )
-# split into parts, negated
+# -pi / 4, split into three parts
 _QUARTER_PI = _constants((-0.78515625, -2.4187564849853515625e-4, -3.77489497744594108e-8))
 _FOUR_OVER_PI, _SQRT_HALF = _constants((1.27323954473516, 0.707106781186547524))
 _LOG_2, _LOG_2_REST = _constants((0.693359375, -2.12194440e-4))

@@ -171,13 +171,13 @@ class CompressedTensor(Tensor):
                 "to_sparse: conversion from Sparse to Sparse with sparse_dim argument !=self.sparse_dim() is not "
                 "supported"
             )
-        same = made(coo._at, coo._of, coo._size, self.layout is sparse_csr)  # in this order
+        same = made(coo._at, coo._of, coo._size, self.layout is sparse_csr)  # sorted by rows only in CSR
         return coo.converted_layout(same, "ToSparseBackward")
 
     to_sparse_coo = to_sparse
 
     def select(self, dim: int, index: Any) -> Any:
-        """The slice at one index: a COO vector for a matrix."""
+        """The slice at one index. For a matrix it is a COO vector."""
         return vector_in_order(back(self._coo.select(dim, index), self))
 
     def __getitem__(self, index: Any) -> Any:
@@ -205,7 +205,7 @@ class CompressedTensor(Tensor):
         return compressed(coo, 1 - self._by, self._block[::-1])  # transpose the elements in each block
 
     def t(self) -> CompressedTensor:
-        """The transpose of a matrix, in the other layout: nothing moves."""
+        """The transpose of a matrix, in the other layout: no element moves."""
         if self.ndim > 2:
             raise runtime_error(f"t() expects a tensor with <= 2 dimensions, but self is {self.ndim}D", ".mT")
         return self.transpose(0, 1)
@@ -474,7 +474,7 @@ def from_parts(
     check_batches(NAMES[by], first, other, of, size, n + 2 + len(dense))
     rows, columns = block or (1, 1)
     grid = size[n] // rows, size[n + 1] // columns
-    count = prod(first.shape[:-1])  # of matrices
+    count = prod(first.shape[:-1])  # the number of matrices
     for i in range(count):
         parts = (a.reshape(count, *a.shape[n:])[i] for a in (first, other, of._array))
         check_parts(NAMES[by], by, grid, *parts)
@@ -664,7 +664,7 @@ def sparse_compressed_tensor(
     requires_grad: bool = False,
     check_invariants: bool | None = None,
 ) -> CompressedTensor:
-    """out[row, column] = value: `sparse_csr_tensor` or a similar function, by `layout`.
+    """out[row, column] = value: calls `sparse_csr_tensor` or the function of another `layout`.
 
     RuntimeError for other layouts.
 

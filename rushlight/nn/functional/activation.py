@@ -55,7 +55,7 @@ def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
 
 
 def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
-    """max(x, 0) + min(0, alpha (exp(x / alpha) - 1)): an elu whose slope at 0 is 1 for every alpha.
+    """max(x, 0) + min(0, alpha (exp(x / alpha) - 1)): like elu, but with slope 1 at 0 for every alpha.
 
     RuntimeError for alpha = 0. J. T. Barron, *Continuously differentiable exponential linear units*, 2017.
 
@@ -327,7 +327,9 @@ def rrelu(
 
 
 def slopes(input: Tensor, lower: float, upper: float) -> np.ndarray:
-    """1 where x > 0, elsewhere uniform numbers. Only these are drawn, in order, with 53 bits each, as torch does."""
+    """1 where x > 0, elsewhere uniform numbers. As in torch, only the uniform numbers are drawn, with 53 bits each, in
+    the order of the elements.
+    """
     x = input._array
     noticed(input)
     negative = ~(x > 0)

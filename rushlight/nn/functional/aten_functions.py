@@ -26,7 +26,7 @@ def embedding_bag(
     sparse: bool = False, per_sample_weights: Tensor | None = None, include_last_offset: bool = False,
     padding_idx: int | None = None,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
-    """(out, bag of each index, size of each bag, row of each maximum): nn.functional.embedding_bag with mode 0 sum, 1
+    """(out, bag of each index, size of each bag, row of each maximum): nn.functional.embedding_bag. `mode`: 0 sum, 1
     mean, 2 max. The last three are for torch's backward; a value that it does not need is 0.
 
     >>> rushlight.embedding_bag(rushlight.eye(2), rushlight.tensor([0, 1, 1]), rushlight.tensor([0, 2]))[0]

@@ -61,8 +61,8 @@ def convolve(n: int) -> Callable:
 
 
 def padded(x: Tensor, padding: str, kernel: tuple, stride: tuple, dilation: tuple) -> tuple[Tensor, tuple[int, ...]]:
-    """The input and the padding in numbers for 'same' and 'valid'; the extra padding of one side, for 'same', is added
-    to the input.
+    """The input, and the padding as numbers (also for 'same' and 'valid'). If 'same' needs one more element on one
+    side, the input gets it.
     """
     if padding == "valid":
         return x, (0,) * len(kernel)
@@ -146,7 +146,7 @@ def convolve_transposed(n: int) -> Callable:
     ) -> Tensor:  # fmt: skip
         x, added = with_batch(input, n, name)
         check_weight(weight, n, name, input)
-        # one rounding, with the bias
+        # product and bias are rounded once
         if bias is not None and is_half(x._array) and bias.dtype is weight.dtype is x.dtype:
             return called(
                 in_single(

@@ -78,7 +78,7 @@ def shorten(weight: Tensor, input: Tensor, max_norm: float, norm_type: float) ->
         found = weight.detach().index_select(0, rows)
         length = norm(found, norm_type, 1, True)
         scale = e.where(e.gt(length, max_norm), max_norm / e.add(length, 1e-7), 1.0)
-        # the tangents of the rows do not change
+        # detached: the tangents of the rows do not change
         weight.detach().index_copy_(0, rows, e.mul(found, scale))
 
 
@@ -284,7 +284,7 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
             "one_hot is only applicable to index tensor of type LongTensor.", "convert with .long()", dtype=tensor.dtype
         )
     num_classes = class_count(tensor, num_classes)
-    if t.__class__ is np.ndarray and grad_mode().watch is None:  # in a third of the time
+    if t.__class__ is np.ndarray and grad_mode().watch is None:  # takes a third of the time
         made = room(np.zeros, (*t.shape, num_classes), np.int64)
         made.reshape(-1, num_classes or 1)[np.arange(t.size), t.reshape(-1)] = 1
         return from_array(made)
@@ -299,7 +299,7 @@ def class_count(tensor: Tensor, num_classes: int) -> int:
     t = tensor._array
     if t.size == 0 and num_classes <= 0:
         raise runtime_error("Can not infer total number of classes from empty tensor.")
-    # in vmap: the classes of all samples
+    # in vmap, `holder` has the classes of all samples
     known = t if num_classes == -1 or tensor.is_meta else holder(tensor)._array
     checked = t.size and not (tensor.is_meta and num_classes != -1)
     if checked and known.min() < 0:

@@ -103,7 +103,7 @@ def check(x: Tensor, kernel: tuple[int, ...], name: str) -> None:
 
 
 def checked(samples: Tensor, x: Tensor, n: int) -> Tensor:
-    """The samples given. RuntimeError, in torch's words, where they do not go with the input."""
+    """The given samples. RuntimeError, in torch's words, if they do not fit the input."""
     shape, what = samples._array.shape, ""
     if samples.dtype is not x.dtype:
         what = "Expect _random_samples to have the same dtype as input"

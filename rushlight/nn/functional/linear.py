@@ -48,7 +48,7 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None, *, out: Te
             "its shape is (out_features, in_features)",
         )
     if bias is None:
-        return matmul(input, weight, out=out)  # of a vector
+        return matmul(input, weight, out=out)  # the weight is a vector
     return e.add(linear(input, weight), bias, out=out)
 
 

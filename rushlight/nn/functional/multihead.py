@@ -49,7 +49,7 @@ def multi_head_attention_forward(
     """
     is_batched = check_shapes(query, key, value, key_padding_mask, attn_mask, num_heads)
     if not is_batched:
-        # the projections depend on which tensors are the same object
+        # the projections depend on whether query, key and value are the same object
         same = (key is query, value is key)
         query = unsqueeze(query, 1)
         key = query if same[0] else unsqueeze(key, 1)

@@ -30,8 +30,8 @@ from rushlight.ops.tensor.node_names import called
 
 
 def of_halves(function: Callable) -> Callable:
-    """Let a norm accept float16 or bfloat16 input with float32 weights and statistics: computed in float32, rounded
-    once.
+    """Let a norm accept float16 or bfloat16 input with float32 weights and statistics: the norm is computed in float32
+    and rounded once.
     """
 
     @wraps(function)
@@ -115,7 +115,7 @@ def rms_norm(
     tensor([[0.8485, 1.1314]])
     """
     dims = last_dims(input, normalized_shape, "rms_norm", weight=weight)
-    if input.dtype in (dtypes.float16, dtypes.bfloat16):  # whose squares may be too large
+    if input.dtype in (dtypes.float16, dtypes.bfloat16):  # their squares may be too large
         wide = weight if weight is None else to(weight, dtypes.float32)
         return to(rms_norm(to(input, dtypes.float32), normalized_shape, wide, eps), input.dtype)
     eps = dtypes.finfo(input.dtype).eps if eps is None else eps

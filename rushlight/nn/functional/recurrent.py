@@ -71,7 +71,7 @@ DIRECTIONS: dict[str, Direction] = {
 
 def input_projection(x: Tensor, w: Weights, first: bool, bias: Tensor | None = None) -> Tensor:
     """The projection of the input for all steps at once: x w^T plus bias, (T, N, gates H) or rows. The product is
-    transposed, since a transposed input would need a copy.
+    transposed, because a transposed input would need a copy.
     """
     found = linear(x, w.weight_ih, bias)
     return transpose(found, 0, 1) if first else found
@@ -98,13 +98,13 @@ def layers(
         last += [each[1:] for each in found]
         x = cat([each[0] for each in found], -1) if bidirectional else found[0][0]
         if dropout and i + directions < len(weights):
-            # a loop's result may be in the order of sequences; torch draws in the order of steps
+            # torch draws in the order of steps, but the result of a loop may be in the order of sequences
             x = drop(contiguous(x), dropout)
         x = transpose(x, 0, 1) if first else x
     return x, tuple(
         called(unregistered(each[0].unsqueeze(0)), "StackBackward0") if len(each) == 1 else stack(each)
         for each in zip(*last)
-    )  # a copy, since programs call hidden.detach_()
+    )  # a copy, because programs call hidden.detach_()
 
 
 def per_direction(x: Tensor, states: Sequence[Tensor]) -> list[tuple[Tensor, ...]]:

@@ -49,7 +49,7 @@ def interpolate(
     n = input._array.ndim - 2
     check_mode(input, n, mode, align_corners, antialias)
     out, factors = target_size(input, n, size, scale_factor, recompute_scale_factor)
-    # rounded once
+    # half precision is computed in float32 and rounded once
     if mode in MODES and input._array.dtype.itemsize == 2 and input.dtype.is_floating_point:
         wide = interpolate(
             to(input, float32), size, scale_factor, mode, align_corners, recompute_scale_factor, antialias
@@ -61,7 +61,7 @@ def interpolate(
         factors = [factor_used(*sizes, mode) for sizes in zip(input._array.shape[2:], out, factors)]
     made = input
     if mode == "nearest" and (times := repeats(input, out, factors)):
-        # each element for a window
+        # each element fills a window
         made = avg_pool_grad(input, out, times, times, (0,) * n, False, True, 1)
         return called(made, f"UpsampleNearest{n}DBackward0")
     for i in reversed(range(n)):  # the last dimension first, so that the enlarged arrays come late

@@ -91,7 +91,7 @@ class File(ModuleType):
 
 
 def file_of(ours: ModuleType) -> str:
-    """The last of torch's files whose classes are in this file of rushlight."""
+    """The last of torch's files whose classes are defined in this file of rushlight."""
     return [name for name, home in FILES.items() if home is ours][-1]
 
 

@@ -38,14 +38,14 @@ class Bucket:
 
 
 class GradBucket:
-    """A bucket as communication hooks see it."""
+    """A bucket, as the argument of communication hooks."""
 
     def __init__(self, bucket: Bucket, is_last: bool):
         self.bucket, self.last = bucket, is_last
         self.tensor = from_array(bucket.flat)
 
     def index(self) -> int:
-        """Its number; bucket 0 is summed first."""
+        """The bucket's number; bucket 0 is summed first."""
         return self.bucket.index
 
     def buffer(self) -> Tensor:
@@ -53,11 +53,11 @@ class GradBucket:
         return self.tensor
 
     def set_buffer(self, buffer: Tensor) -> None:
-        """Take another tensor for its gradients."""
+        """Replace the tensor that holds the bucket's gradients."""
         self.tensor = buffer
 
     def gradients(self) -> list[Tensor]:
-        """Its gradients, which share the memory of `buffer`."""
+        """The bucket's gradients, which share the memory of `buffer`."""
         flat, found, at = self.tensor._array, [], 0
         for p in self.bucket.parameters:
             found.append(from_array(flat[at : at + p.numel()].reshape(p._array.shape)))
@@ -65,11 +65,11 @@ class GradBucket:
         return found
 
     def parameters(self) -> list[Tensor]:
-        """The parameters of its gradients."""
+        """The parameters whose gradients are in the bucket."""
         return list(self.bucket.parameters)
 
     def is_last(self) -> bool:
-        """Whether it is the last of this backward."""
+        """Whether the bucket is the last one of this backward."""
         return self.last
 
 
@@ -90,7 +90,7 @@ def in_buckets(parameters: Sequence[Tensor], cap_bytes: int) -> list[list[Tensor
 
 
 class Reducer:
-    """The buckets of a module, and how far the sums of one backward are."""
+    """The buckets of a module, and the progress of the sums of one backward."""
 
     def __init__(
         self,
@@ -117,7 +117,7 @@ class Reducer:
         self.divisor = group.size()
         self.usage = Usage(tensors, looks)
         self.error = ""  # the last error
-        self.expecting = False  # from a forward that records gradients to the end of backward
+        self.expecting = False  # true from a forward that records gradients until backward ends
         self.began = False  # whether backward has reached an output of that forward
         self.seen: set[int] = set()  # ids of the parameters that are ready
         self.next_bucket = 0  # buckets are summed in the same order on all ranks
@@ -139,7 +139,7 @@ class Reducer:
             handle.remove()
 
     def prepare(self, output: Any) -> None:
-        """A forward has run whose backward is to sum gradients. `output`: its result."""
+        """Called after a forward whose backward will sum gradients. `output`: the result of forward."""
         self.expecting, self.began, self.next_bucket, self.seen = True, False, 0, set()
         for bucket in self.buckets:
             bucket.missing, bucket.work = len(bucket.parameters), None
@@ -157,8 +157,9 @@ class Reducer:
             queue_callback(self.ends)
 
     def ends(self) -> None:
-        """Backward has ended. As in torch, a parameter that it did not reach counts as used if it has an earlier
-        gradient."""
+        """Called at the end of backward. As in torch, a parameter that backward did not reach counts as used if it has
+        an earlier gradient.
+        """
         for p in self.usage.parameters:
             if self.expecting and id(p) not in self.seen:
                 if p._grad is not None and id(p) not in self.usage.unused:
@@ -181,7 +182,7 @@ class Reducer:
         )
 
     def make_static(self) -> None:
-        """From now on each backward is like the first one. RuntimeError after a backward."""
+        """Declare that each backward is like the first one. RuntimeError after a backward."""
         if self.usage.backwards:
             self.error = (
                 "set_static_graph() should be called before training loop starts and after "
@@ -191,7 +192,7 @@ class Reducer:
         self.usage.static = True
 
     def predivisor(self) -> float:
-        """The divisor of gradients before the sum; 1 with a hook, which divides itself."""
+        """The divisor of gradients before the sum; 1 with a hook, because the hook divides them."""
         return 1.0 if self.hook is not None else float(self.divisor)
 
     def arrived(self, parameter: Tensor) -> None:
@@ -245,7 +246,7 @@ class Reducer:
             self.finish()
 
     def begin(self, bucket: Bucket) -> None:
-        if bucket.sparse:  # summed in finish, since the ranks' numbers of rows are unknown
+        if bucket.sparse:  # summed in `finish`, because the ranks' numbers of rows are unknown
             return
         if self.hook is None:
             bucket.work = all_reduce(from_array(bucket.flat), group=self.group, async_op=True)
@@ -285,8 +286,10 @@ class Reducer:
             p._grad._array[...] = view
 
     def shadow(self) -> None:
-        """Join the sums of one backward with gradients of zero: this rank has no more inputs, and other ranks have. The
-        gradients become the means of the other ranks, for an optimizer whose state is divided over ranks."""
+        """Take part in the sums of one backward with gradients of 0, on a rank that has no more inputs while other
+        ranks have some. The gradients become the means of the other ranks, for an optimizer whose state is divided over
+        ranks.
+        """
         for bucket in self.buckets:
             bucket.flat[...] = 0
             self.begin(bucket)

@@ -8,7 +8,7 @@ from rushlight.nn.module import Module
 
 
 class DataParallel(Module):
-    """A wrapper that calls `module`: the batch is not split, since there is one device.
+    """A wrapper that calls `module`: the batch is not split, because there is one device.
 
     >>> rushlight.nn.DataParallel(rushlight.nn.Linear(2, 3)).state_dict().keys()
     odict_keys(['module.weight', 'module.bias'])

@@ -95,7 +95,9 @@ class DistributedDataParallel(Module, Joinable):
         self._set_up(init_sync, forward_sync_buffers is not None or self.forward_sync_buffers)
 
     def _set_up(self, init_sync: bool, buffers: bool = True) -> None:
-        """The buckets, and the same module on all ranks, with its `buffers` or without them."""
+        """Make the buckets. With `init_sync`, first copy the parameters of rank 0, and with `buffers` its buffers, to
+        all ranks.
+        """
         trained = [(name, p) for name, p in self._named("parameters") if p.requires_grad]
         if init_sync:
             check_same_model(trained, self.process_group)
@@ -119,7 +121,7 @@ class DistributedDataParallel(Module, Joinable):
         return [b for _, b in self._named("buffers")]
 
     def _states(self, buffers: bool) -> list[Tensor]:
-        """The parameters, and the buffers where they are wanted."""
+        """The parameters; with `buffers`, also the buffers."""
         parameters = [p for _, p in self._named("parameters")]
         return parameters + self._buffers_to_sync() if buffers else parameters
 
@@ -134,7 +136,7 @@ class DistributedDataParallel(Module, Joinable):
 
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
         joining = Join.notify_join_context(self)
-        if mode().watch is not None:  # of compile: no program calls the other ranks
+        if mode().watch is not None:  # compile is recording, but a program cannot call other ranks
             noticed(self.reducer.buckets[0].parameters[0])
         self._before(joining)
         output = self.module(*inputs, **kwargs)
@@ -162,12 +164,13 @@ class DistributedDataParallel(Module, Joinable):
             broadcast_all(self._buffers_to_sync(), self.process_group, root)
 
     def will_sync_module_buffers(self) -> bool:
-        """Whether the next forward begins with the buffers of rank 0. As in torch it does not after a forward in
-        `no_sync()` or `no_grad()`."""
+        """Whether the next forward begins with the buffers of rank 0. As in torch, this is false after a forward in
+        `no_sync()` or `no_grad()`.
+        """
         return self.require_forward_param_sync and self.forward_sync_buffers and bool(self._buffers_to_sync())
 
     def _set_static_graph(self) -> None:
-        """Each backward will have the graph of the first backward."""
+        """Declare that each backward has the graph of the first backward."""
         self.reducer.make_static()
         self.static_graph = True
 

@@ -1,4 +1,4 @@
-"""The parameters and buffers of a module, the same on all ranks."""
+"""Make the parameters and buffers of a module the same on all ranks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Batches in parts, and together again."""
+"""Split batches into parts, and join the parts."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from rushlight.ops.shape.views import cat
 
 
 def scatter(inputs: Any, target_gpus: Any, dim: int = 0) -> Any:
-    """Tensors split along `dim` into one part for each target; of a tuple or list, the same parts of each."""
+    """Tensors split along `dim` into one part for each target. A tuple or list becomes one tuple or list for each
+    target.
+    """
     if isinstance(inputs, Tensor):
         return inputs.chunk(len(target_gpus), dim)
     if isinstance(inputs, (tuple, list)) and inputs:
@@ -18,7 +20,7 @@ def scatter(inputs: Any, target_gpus: Any, dim: int = 0) -> Any:
 
 
 def gather(outputs: Any, target_device: Any = None, dim: int = 0) -> Any:
-    """The opposite of `scatter`."""
+    """Join the parts that `scatter` made."""
     if isinstance(outputs[0], Tensor):
         return cat([t.reshape(1) if t.ndim == 0 else t for t in outputs], dim)
     if isinstance(outputs[0], (tuple, list)):

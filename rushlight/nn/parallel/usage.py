@@ -55,7 +55,7 @@ class Usage:
         return self.first or (self.looks and not self.static)
 
     def start(self, outputs: Iterable[Tensor]) -> None:
-        """A forward has run; backward will start from its outputs."""
+        """Called after a forward: backward will start from its outputs."""
         self.backwards += 1
         if self.static and not self.first:
             self.left = self.counts.copy()

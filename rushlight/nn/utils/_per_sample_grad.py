@@ -61,7 +61,7 @@ def expanded(parameter: Tensor, n: int, reduction: str) -> Tensor:
     copies = parameter.detach().expand(n, *parameter.shape).requires_grad_()
 
     def keep(g: Tensor) -> None:
-        # a mean divides the gradient of each sample by their number
+        # a mean divides the gradient of each sample by the number of samples
         new = g * n if reduction == "mean" else g
         known = getattr(parameter, "grad_sample", None)
         parameter.grad_sample = new if known is None else known + new  # type: ignore[attr-defined]

@@ -64,7 +64,7 @@ def clip_grads_with_norm_(
     """
     factor = e.clamp_max(max_norm / e.add(total_norm, 1e-6), 1.0)
     if mode().watch is None and factor._array.__class__ is ndarray and (factor._array == 1).all():
-        return  # a factor of 1 changes nothing: skip a pass over all gradients. A recorded program has the pass
+        return  # a factor of 1 changes nothing: skip the loop (but not in a recorded program)
     for g in gradients(parameters):
         g.mul_(factor if factor.dtype is g.dtype else factor.to(g.dtype))
 

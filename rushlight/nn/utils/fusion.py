@@ -103,5 +103,5 @@ def scale_and_shift(
 
 
 def like(old: Tensor | None, value: Tensor, weight: Tensor) -> Parameter:
-    """A parameter in the weight's dtype, trained where the old one was."""
+    """A parameter in the weight's dtype, trained if the old one was."""
     return Parameter(value.detach().to(weight.dtype), old is not None and old.requires_grad)

@@ -69,7 +69,7 @@ class ParametrizationList(ModuleList):
         with no_grad():
             for module in reversed(list(self)):
                 if hasattr(module, "right_inverse"):
-                    # a right_inverse may be meant for later values only
+                    # a module may define right_inverse for later assignments only
                     with suppress(NotImplementedError):
                         new = module.right_inverse(new)
         if not isinstance(new, (Tensor, Sequence)):
@@ -143,7 +143,7 @@ class ParametrizationList(ModuleList):
 
 
 def put(old: Tensor, new: Tensor) -> None:
-    """Give `old` the elements of `new`, and its shape."""
+    """Give `old` the elements and the shape of `new`."""
     if new is not old:
         old.data = new.detach().clone()
 

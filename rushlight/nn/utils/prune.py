@@ -76,7 +76,7 @@ class BasePruningMethod:
             chain._tensor_name = name
             for one in (*(hook if isinstance(hook, PruningContainer) else (hook,)), method):
                 chain.add_pruning_method(one)
-        mask = chain.compute_mask(scores, old)  # may raise, so nothing is changed before it
+        mask = chain.compute_mask(scores, old)  # may raise: nothing may be changed before
         if before is not None:
             del module._forward_pre_hooks[key]
         else:
@@ -213,7 +213,7 @@ class L1Unstructured(ByAmount):
 
 
 class Structured(ByAmount):
-    """A method that removes slices along `dim`: those with the least scores."""
+    """A method that removes the slices along `dim` with the least scores."""
 
     PRUNING_TYPE = "structured"
 

@@ -65,7 +65,7 @@ class PackedSequence(_Parts):
         return self if data is self.data else type(self)(data, *self[1:])
 
     def cpu(self, *args: Any, **kwargs: Any) -> PackedSequence:
-        """Itself: the data are on the CPU."""
+        """The sequence itself: the data are on the CPU."""
         return self.to(*args, **{**kwargs, "device": "cpu"})
 
     def cuda(self, *args: Any, **kwargs: Any) -> PackedSequence:
@@ -73,7 +73,7 @@ class PackedSequence(_Parts):
         return self.to(*args, **{**kwargs, "device": present("cuda")})
 
     def pin_memory(self) -> PackedSequence:
-        """Itself: pinned memory exists only for GPUs."""
+        """The sequence itself: pinned memory exists only for GPUs."""
         return self
 
     def is_pinned(self) -> bool:
@@ -226,7 +226,7 @@ def pad_packed_sequence(
         lengths = lengths[sequence.unsorted_indices.tolist()]
     if batch_first and sequence.sorted_indices is not None:
         padded = _spread(sequence.data, row * steps + step, (batch, steps), padding_value)
-    else:  # torch returns a view of (T, B, *): dropout draws in the order of memory
+    else:  # a view of (T, B, *), as in torch: dropout draws in memory order
         padded = _spread(sequence.data, step * batch + row, (steps, batch), padding_value)
         padded = transpose(padded, 0, 1) if batch_first else padded
     return padded, of(lengths.astype(np.int64))

@@ -82,7 +82,7 @@ class SequentialLR(Composed):
             )
         self._schedulers, self._milestones, self.optimizer = schedulers, milestones, optimizer
         self.last_epoch = last_epoch + 1
-        for group in optimizer.param_groups:  # back to the state before the first schedule
+        for group in optimizer.param_groups:  # restore the rates before the first schedule
             set_value(group, "lr", group["initial_lr"])
         undo(schedulers)
         schedulers[0]._initial_step()

@@ -70,7 +70,7 @@ class ReduceLROnPlateau(LRScheduler):
 
     def _reduce_lr(self, epoch: int) -> None:
         groups = self.optimizer.param_groups
-        if len(self.min_lrs) < len(groups):  # groups were added since
+        if len(self.min_lrs) < len(groups):  # groups have been added
             if self.default_min_lr is None:
                 what = (
                     f"The number of param groups in the `optimizer` ({len(groups)}) differs from when "
