@@ -79,7 +79,7 @@ def of_dtype(dtype: Dtype, out: Tensor | None, otherwise: dtypes.dtype | None = 
 
 
 def room(make: Callable, shape: tuple, *how: Any) -> np.ndarray:
-    """make(shape, ...). RuntimeError for a shape that is too large for an address."""
+    """make(shape, ...). RuntimeError for a shape that is too large for the address space."""
     try:
         return make(shape, *how)
     except (ValueError, OverflowError):

@@ -276,7 +276,7 @@ def triangle_of_few(of: Callable, row: int, offset: int, col: int) -> np.ndarray
 
 
 def lower(rows: int, offset: int, columns: int) -> np.ndarray:
-    """np.tril_indices without a matrix: 256 x 8 in 12 us, not 95."""
+    """np.tril_indices without a matrix: 12 us instead of 95 for 256 x 8."""
     ends = np.clip(np.arange(rows) + (offset + 1), 0, columns)
     return between(np.zeros_like(ends), ends)
 

@@ -144,8 +144,8 @@ class MultivariateNormal(OfMatrix):
 
 
 class LowRankMultivariateNormal(Distribution):
-    """p(x) as `MultivariateNormal`'s, C = W W' + diag(D): W `cov_factor` (n, m), D `cov_diag` (n,). Work grows with n
-    m^2.
+    """p(x) as in `MultivariateNormal`, with C = W W' + diag(D): W `cov_factor` (n, m), D `cov_diag` (n,). Work grows
+    with n m^2.
 
     >>> W, D = rushlight.tensor([[1.], [2.]]), rushlight.ones(2)
     >>> rushlight.distributions.LowRankMultivariateNormal(rushlight.zeros(2), W, D).covariance_matrix

@@ -214,7 +214,7 @@ def without_dim(made: Any) -> Any:
 
 
 def shifted(name: str, value: Any, size: int, ndim: int) -> Any:
-    """A setting of one sample, for all samples."""
+    """A setting of one sample's call, converted for the call on all samples."""
     if name in DIMENSIONS:
         return value if value is None else value + 1 if value >= 0 else value
     if name in ("dims", "axes"):
@@ -260,7 +260,7 @@ def dynamic(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
 
 
 def one_by_one(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
-    """The op on each sample, and the results stacked."""
+    """Run the op on each sample, and stack the results."""
     slow(op.called)
 
     def sample(p: Any, i: int) -> Any:

@@ -135,7 +135,7 @@ def overwrite(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
 
 @rule(shape.placed)
 def placed(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
-    """The samples contiguous in memory, each with the given strides."""
+    """The samples one after the other in memory, each with the given strides."""
     value, (strides,) = parts[0].value, settings
     _, end = reach(value._array.shape[1:], strides, 0)
     return call(op, [value], ((end, *strides),))

@@ -108,7 +108,7 @@ def attention(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
 
 @rule(loss.nll_loss)
 def nll_loss(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
-    """Element by element as if the batch were N, then reduced for each sample."""
+    """Compute the loss of each element, with samples and N merged; then reduce it for each sample."""
     (x, target, weight), (ignored, reduction) = parts, settings
     if weight is not None and weight.mapped:
         return one_by_one(op, level, parts, settings)

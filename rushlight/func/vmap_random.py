@@ -61,7 +61,7 @@ class Draws:
         return isinstance(a, Batch) and a.level is self.level
 
     def spread(self, a: Any) -> Any:
-        """A shape or an array of one sample, with the batch dimension."""
+        """A shape or an array of one sample, with the batch dimension added."""
         if self.mapped(a):
             return a.value._array
         if isinstance(a, Batch):

@@ -26,8 +26,8 @@ class Flatten(Layer, shows="start_dim end_dim"):
 
 
 class Unflatten(Layer, shows="dim unflattened_size"):
-    """out[n, i, j] = x[n, (i, j)]: the dimension `dim` as several, of `unflattened_size`. TypeError for an invalid
-    size.
+    """out[n, i, j] = x[n, (i, j)]: the dimension `dim` becomes several, with the sizes `unflattened_size`. TypeError
+    for an invalid size.
 
     >>> rushlight.nn.Unflatten(1, (3, 4))(rushlight.ones(2, 12)).shape
     torch.Size([2, 3, 4])

@@ -115,7 +115,7 @@ class ZeroPad3d(_ZeroPadNd):
 
 
 class _ReflectionPadNd(_PadNd):
-    """The layers of this kind of padding, for isinstance."""
+    """The base of the layers with reflection padding, for isinstance."""
 
 
 class ReflectionPad1d(_ReflectionPadNd):
@@ -154,7 +154,7 @@ class ReflectionPad3d(_ReflectionPadNd):
 
 
 class _ReplicationPadNd(_PadNd):
-    """The layers of this kind of padding, for isinstance."""
+    """The base of the layers with replication padding, for isinstance."""
 
 
 class ReplicationPad1d(_ReplicationPadNd):
@@ -193,7 +193,7 @@ class ReplicationPad3d(_ReplicationPadNd):
 
 
 class _CircularPadNd(_PadNd):
-    """The layers of this kind of padding, for isinstance."""
+    """The base of the layers with circular padding, for isinstance."""
 
 
 class CircularPad1d(_CircularPadNd):

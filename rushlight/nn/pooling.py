@@ -263,10 +263,10 @@ def several(value: Any, n: int) -> tuple:
 
 
 class FractionalMaxPool2d(_FractionalMaxPoolNd, function=F.fractional_max_pool2d):
-    """out[n, c, p] = max over k of x[n, c, start(p) + k], starts random, even on average, in (N, C, H, W) or (C, H, W).
+    """out[n, c, p] = max over k of x[n, c, start(p) + k], with random starts, evenly spaced on average.
 
-    `output_size`, or `output_ratio` times the input's size; ValueError for both or neither. B. Graham, *Fractional
-    max-pooling*, 2014.
+    Input (N, C, H, W) or (C, H, W). `output_size`, or `output_ratio` times the input's size; ValueError for both or
+    neither. B. Graham, *Fractional max-pooling*, 2014.
 
     >>> rushlight.nn.FractionalMaxPool2d(3, output_ratio=0.5)(rushlight.ones(1, 1, 9, 7)).shape
     torch.Size([1, 1, 4, 3])
@@ -276,7 +276,8 @@ class FractionalMaxPool2d(_FractionalMaxPoolNd, function=F.fractional_max_pool2d
 
 
 class FractionalMaxPool3d(_FractionalMaxPoolNd, function=F.fractional_max_pool3d):
-    """out[n, c, p] = max over k of x[n, c, start(p) + k], starts random, even on average, in (N, C, D, H, W).
+    """out[n, c, p] = max over k of x[n, c, start(p) + k], with random starts, evenly spaced on average; (N, C, D, H,
+    W).
 
     >>> rushlight.nn.FractionalMaxPool3d(3, output_size=2)(rushlight.ones(1, 1, 9, 9, 9)).shape
     torch.Size([1, 1, 2, 2, 2])

@@ -92,7 +92,7 @@ def failure(op: Op, args: Sequence[Any], error: Exception) -> Exception:
 
 
 def with_facts(call: Failed) -> Exception:
-    """An error that was explained where the op was unknown."""
+    """An error that was explained by code that does not know the op: the facts are added."""
     what, _, rest = call.text.partition("\n")
     if "\n  op: " in call.text:
         return call.error

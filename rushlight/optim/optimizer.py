@@ -85,7 +85,7 @@ NO_HOOKS: dict[str, dict[int, Callable]] = {}
 
 
 def hooked(step: Callable) -> Callable:
-    """`step` with its hooks. It sets `_opt_called`, from which a scheduler detects a wrong order of steps."""
+    """`step` with hooks. A scheduler warns of a wrong order if `_opt_called` is not set."""
     own, everywhere = ("step_pre", "step_post"), EVERYWHERE.kinds
 
     @wraps(step)

@@ -29,7 +29,7 @@ class Loop:
         self._lock = allocate_lock()
 
     def __call__(self, n: int) -> Callable[..., Any] | None:
-        """The compiled loop, or None: draw these n numbers with NumPy."""
+        """The compiled loop for a draw of n numbers, or None if NumPy should draw them."""
         if self.compiled is None and (n * self.cost >= MIN_COUNTED_DRAW or self.call):
             with self._lock:
                 if self._spent.charge(n * self.cost + self.call):

@@ -281,7 +281,7 @@ def vector_in_order(found: Any) -> Any:
 
 
 def name_of(layout: Layout) -> str:
-    """torch's name in errors: SparseCsr."""
+    """torch's name of the layout in errors, such as SparseCsr."""
     return "Sparse" + repr(layout).rpartition("_")[2].title()
 
 
@@ -368,7 +368,7 @@ def check_batch(coo: SparseTensor) -> None:
 
 
 def back(result: Any, like: CompressedTensor) -> Any:
-    """The result in the layout of `like` if it is a sparse matrix; any other result unchanged."""
+    """A sparse matrix in the layout of `like`; any other result unchanged."""
     if not isinstance(result, SparseTensor) or result.sparse_dim() < 2:
         return result
     if result._at is like._coo._at:
@@ -440,7 +440,7 @@ def to_sparse_bsc(self: Tensor, blocksize: Any, dense_dim: int | None = None) ->
 
 
 def block_of(blocksize: Any) -> tuple[int, int]:
-    """Two positive integers. RuntimeError for anything else."""
+    """The block as two positive integers. RuntimeError for anything else."""
     sizes = blocksize if isinstance(blocksize, (tuple, list)) else ()
     if len(sizes) != 2 or not all(isinstance(n, int) and n > 0 for n in sizes):
         raise runtime_error(f"blocksize must be two positive integers, but got {blocksize}", "(2, 2)")

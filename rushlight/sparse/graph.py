@@ -224,8 +224,9 @@ class AccumulateSparse(AccumulateGrad):
 
 
 def own(found: Tensor) -> Tensor:
-    """An alias of a sparse tensor, so that in-place writes leave the given tensor object alone; a dense tensor
-    itself."""
+    """An alias of a sparse tensor, so that in-place writes leave the given tensor object alone. A dense tensor is
+    returned itself.
+    """
     return found if is_dense(found) else found.alias()  # type: ignore[attr-defined]
 
 

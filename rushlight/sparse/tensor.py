@@ -254,7 +254,7 @@ class SparseTensor(Tensor):
         return made(self._at, self._of, self._size, self._sorted)
 
     def passed(self, result: SparseTensor, name: str) -> SparseTensor:
-        """Link a result with the elements of this tensor to this tensor: gradients pass unchanged."""
+        """Link a result that has this tensor's elements to this tensor: gradients pass unchanged."""
         return linked(result, name, [(self, lambda g: g)])
 
     def converted_layout(self, result: SparseTensor, name: str) -> SparseTensor:
@@ -509,8 +509,9 @@ def new_zeros(shape: tuple, like: Tensor) -> Any:
 
 
 def unique_places(at: np.ndarray, size: tuple) -> tuple[np.ndarray, np.ndarray | None]:
-    """(sorted unique indices, the position of each stored value among these); (indices, None) if already sorted
-    unique."""
+    """(sorted unique indices, the position of each stored value among these); (indices, None) if they are already
+    sorted and unique.
+    """
     if at.shape[1] == 0 or at.shape[0] == 0:
         return at[:, :1], None if at.shape[1] < 2 else np.zeros(at.shape[1], np.int64)
     flat = np.ravel_multi_index(tuple(at), size)

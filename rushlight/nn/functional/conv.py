@@ -61,8 +61,8 @@ def convolve(n: int) -> Callable:
 
 
 def padded(x: Tensor, padding: str, kernel: tuple, stride: tuple, dilation: tuple) -> tuple[Tensor, tuple[int, ...]]:
-    """The input, and the padding as numbers (also for 'same' and 'valid'). If 'same' needs one more element on one
-    side, the input gets it.
+    """(input, padding as numbers) for 'same' and 'valid'. An extra element that 'same' needs on one side is added to
+    the input.
     """
     if padding == "valid":
         return x, (0,) * len(kernel)

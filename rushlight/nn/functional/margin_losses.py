@@ -140,7 +140,7 @@ def triplet_margin_with_distance_loss(
     """mean of max(0, d(a, p) - d(a, n) + margin) with d = `distance_function`. `swap`: d(p, n) in place of d(a, n) if
     it is smaller.
 
-    default `pairwise_distance`. ValueError for a margin <= 0 or an unknown reduction.
+    The default distance is `pairwise_distance`. ValueError for a margin <= 0 or an unknown reduction.
 
     >>> from rushlight.nn import functional as F
     >>> a, p, n = rushlight.tensor([[0., 0.]]), rushlight.tensor([[2., 2.]]), rushlight.tensor([[1., 2.5]])

@@ -12,7 +12,7 @@ from rushlight.nn.functional.size_arguments import check_filled
 from rushlight.ops.shape.pad import bordered, constant_pad
 from rushlight.ops.shape.views import clone, contiguous
 
-# mode -> most padding of a side, minus the size
+# mode -> the largest padding of a side, minus the size
 PADDING_LIMITS = {"reflect": -1, "circular": 0, "replicate": inf}
 
 

@@ -341,7 +341,8 @@ def identity(module: Module, name: str) -> Module:
 
 
 def random_unstructured(module: Module, name: str, amount: float) -> Module:
-    """weight = weight_orig * mask, 0 at elements chosen at random: a number of them, or a fraction. Returns the module.
+    """weight = weight_orig * mask; the mask is 0 at `amount` (a number or a fraction) random elements. Returns the
+    module.
 
     >>> m = rushlight.nn.utils.prune.random_unstructured(rushlight.nn.Linear(4, 1), "weight", amount=0.5)
     >>> m.weight_mask.sum()
@@ -352,8 +353,8 @@ def random_unstructured(module: Module, name: str, amount: float) -> Module:
 
 
 def l1_unstructured(module: Module, name: str, amount: float, importance_scores: Tensor | None = None) -> Module:
-    """weight = weight_orig * mask, 0 at the elements of least size or score: a number, or a fraction. Returns the
-    module.
+    """weight = weight_orig * mask; the mask is 0 at the `amount` (a number or a fraction) elements of least size or
+    score. Returns the module.
 
     >>> m = rushlight.nn.utils.prune.l1_unstructured(rushlight.nn.Linear(4, 1), "weight", amount=0.5)
     >>> int((m.weight == 0).sum()), list(m.state_dict())
@@ -364,8 +365,8 @@ def l1_unstructured(module: Module, name: str, amount: float, importance_scores:
 
 
 def random_structured(module: Module, name: str, amount: float, dim: int) -> Module:
-    """weight = weight_orig * mask, 0 in slices along `dim` chosen at random: a number, or a fraction. Returns the
-    module.
+    """weight = weight_orig * mask; the mask is 0 in `amount` (a number or a fraction) random slices along `dim`.
+    Returns the module.
 
     >>> m = rushlight.nn.utils.prune.random_structured(rushlight.nn.Linear(4, 3), "weight", amount=1, dim=0)
     >>> m.weight_mask.sum()  # 2 of 3 rows
@@ -378,8 +379,8 @@ def random_structured(module: Module, name: str, amount: float, dim: int) -> Mod
 def ln_structured(
     module: Module, name: str, amount: float, n: Any, dim: int, importance_scores: Tensor | None = None
 ) -> Module:
-    """weight = weight_orig * mask, 0 in the slices along `dim` of least n-norm: a number, or a fraction. Returns the
-    module.
+    """weight = weight_orig * mask; the mask is 0 in the `amount` (a number or a fraction) slices along `dim` of least
+    n-norm. Returns the module.
 
     >>> m = rushlight.nn.Linear(2, 2)
     >>> m.weight.data = rushlight.tensor([[3., 4.], [1., 2.]])

@@ -116,10 +116,11 @@ def scatter(
     reduce: str | None = None,
     out: Tensor | None = None,
 ) -> Tensor:
-    """out = input, then out[index[i][j]][j] = src[i][j] for dim 0, and so on; a number is written everywhere.
+    """out = input, then out[index[i][j]][j] = src[i][j] for dim 0, and so on; `src` may be one number for all
+    positions.
 
-    `reduce`: "add" or "multiply" instead. If an index occurs twice, the last value wins. RuntimeError for shapes or
-    dtypes that do not fit, and for an index out of range.
+    `reduce`: "add" or "multiply" the values instead of writing them. If an index occurs twice, the last value wins.
+    RuntimeError for shapes or dtypes that do not fit, and for an index out of range.
 
     >>> rushlight.zeros(1, 3).scatter(1, rushlight.tensor([[2]]), 5.)
     tensor([[0., 0., 5.]])

@@ -109,8 +109,8 @@ def masked_select(input: Tensor, mask: Tensor, *, out: Tensor | None = None) -> 
 
 @composite(tensor=False)
 def where(condition: Tensor, input: Any = None, other: Any = None, *, out: Tensor | None = None) -> Any:
-    """`input` where the condition is true, `other` elsewhere, broadcast; with the condition alone: `nonzero` as a
-    tuple.
+    """`input` where the condition is true, `other` elsewhere, broadcast; for the condition alone, the result of
+    `nonzero` as a tuple.
 
     >>> rushlight.where(rushlight.tensor([True, False]), 1., 2.)
     tensor([1., 2.])
@@ -145,7 +145,7 @@ method(where_method, "where")
 
 @composite()
 def nonzero(input: Tensor, *, out: Tensor | None = None, as_tuple: bool = False) -> Any:
-    """The positions of the elements that are not 0: a row each, or one vector for each dimension.
+    """The positions of the elements that are not 0: a row per element, or with `as_tuple` a vector per dimension.
 
     RuntimeError for an `out` of another dtype than int64, or with `as_tuple`.
 
@@ -171,7 +171,7 @@ def nonzero(input: Tensor, *, out: Tensor | None = None, as_tuple: bool = False)
 
 @composite("argwhere")
 def argwhere(input: Tensor) -> Tensor:
-    """The positions of the elements that are not 0, a row each.
+    """The positions of the elements that are not 0, a row per element.
 
     >>> rushlight.argwhere(rushlight.tensor([0, 1, 1]))
     tensor([[1],

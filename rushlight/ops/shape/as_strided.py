@@ -115,7 +115,7 @@ def check_room(input: Tensor, size: tuple, stride: tuple, offset: int) -> None:
 
 
 def turning(view: Callable) -> Callable:
-    """The in-place form of a view: the tensor itself becomes the view; its memory stays."""
+    """The in-place form of a view: the tensor itself becomes the view, on the same memory."""
     name = view.__name__ + "_"
 
     def turn(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:

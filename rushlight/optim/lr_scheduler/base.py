@@ -164,7 +164,7 @@ def set_value(group: dict[str, Any], name: str, value: Any) -> None:
 
 
 def for_each_group(name: str, value: Any, optimizer: Optimizer) -> list[Any]:
-    """One value for all groups, or a list with one for each; tensors copied. ValueError if there are more or fewer."""
+    """One value for all groups, or a list with one for each; tensors are copied. ValueError for another length."""
     count = len(optimizer.param_groups)
     if not isinstance(value, (list, tuple)):
         return [copied(value) for _ in range(count)]

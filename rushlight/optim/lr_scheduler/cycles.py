@@ -100,8 +100,8 @@ class WithMomentum(Chainable):
 
 
 class CyclicLR(WithMomentum):
-    """lr = base_lr + (max_lr - base_lr) h: h goes from 0 to 1 in `step_size_up` batches, back in `step_size_down`,
-    again.
+    """lr = base_lr + (max_lr - base_lr) h: h goes from 0 to 1 in `step_size_up` batches, back to 0 in `step_size_down`,
+    and so on.
 
     The height may shrink: `mode` is "triangular" (constant height), "triangular2" (halved each cycle) or "exp_range"
     (gamma^batch); or `scale_fn` computes the height from the cycle or, with `scale_mode="iterations"`, from the batch.
