@@ -263,7 +263,7 @@ def on_shared_memory(other: Any) -> Tensor:
         return from_array(other._array)  # NumPy has no DLPack for bfloat16
     if hasattr(other, "__dlpack__"):
         return from_array(np.from_dlpack(other))
-    # without the writeable flag: NumPy makes arrays from a capsule read-only
+    # NumPy makes a read-only array from a capsule: make a writable array on its memory
     array = np.from_dlpack(Capsule(other))
     facts = array.__array_interface__
     return from_array(np.asarray(Memory(array, {**facts, "data": (facts["data"][0], False)})))
@@ -279,7 +279,7 @@ class Capsule:
         return self.capsule
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        return 1, 0  # (kDLCPU, device 0)
+        return 1, 0  # DLPack's (kDLCPU, device 0)
 
 
 def frombuffer(
@@ -393,7 +393,7 @@ def beside(like: Any, array: Any) -> Any:
     return array if isinstance(like, np.ndarray) else like.spread(array)
 
 
-# contains "empty" while uninitialized memory must be filled (deterministic algorithms)
+# {"empty"} while uninitialized memory must be filled (deterministic algorithms), else empty
 FILLING: set[str] = set()
 
 
@@ -535,7 +535,7 @@ def new_like(create: Callable) -> Callable:
 
     def new(self: Tensor, *size: Any, dtype: Dtype = None, **options: Any) -> Tensor:
         t = create(*size, dtype=self.dtype if dtype is None else dtype, **options)
-        # samples of vmap share the numbers given
+        # in vmap, the samples share the numbers of `tensor`
         chosen = "device" in options if self.is_meta else create is tensor
         if not chosen:
             t._array = beside(self._array, t._array)

@@ -16,7 +16,7 @@ from rushlight.core.tensor import Tensor, noticed
 NUMBERS = (bool, int, float, complex)
 PLAIN = frozenset(NUMBERS)
 INTEGERS = frozenset((int, bool))
-MAX_NDIM = 64  # of a NumPy array
+MAX_NDIM = 64  # the largest number of dimensions of a NumPy array
 
 
 def dtype_of(data: Any, types: set[type], array: np.ndarray) -> dtypes.dtype:

@@ -47,7 +47,7 @@ def arange(
     whole = all(isinstance(v, int) for v in (start, end, step))
     d = numeric(of_dtype(dtype, out, dtypes.int64 if whole else None), "arange")
     check_range(start, end, step)
-    if d is dtypes.int64:  # torch counts in int64
+    if d is dtypes.int64:  # as in torch, an int64 range is counted in integers
         start, end, step = map(int, (start, end, step))
         whole = True
         if step == 0:
@@ -228,7 +228,7 @@ def evenly_spaced(start: Any, end: Any, steps: int, d: dtypes.dtype) -> np.ndarr
     kind = d.numpy.type
     if kind is np.float16 and steps > np.finfo(kind).max:
         return evenly_spaced(start, end, steps, dtypes.float32).astype(kind)
-    if d.category < dtypes.FLOATING:  # integer ends, float64 steps
+    if d.category < dtypes.FLOATING:  # for integers: integer ends, and steps in float64
         start, end, kind = int(start), int(end), np.float64
     if steps == 1:
         return np.asarray([start], kind)

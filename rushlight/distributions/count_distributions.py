@@ -73,7 +73,7 @@ class Geometric(OfOutcomes):
 
     def log_prob(self, value: Tensor) -> Tensor:
         k, p = broadcast_all(self._checked(value), self.probs)
-        p = rushlight.where((p == 1) & (k == 0), 0.0, p)  # where 0 log 0 is 0
+        p = rushlight.where((p == 1) & (k == 0), 0.0, p)  # 0 log 0 is 0
         return k * (-p).log1p() + self.probs.log()
 
     def entropy(self) -> Tensor:

@@ -151,7 +151,7 @@ class Chi2(Gamma):
 
     def __init__(self, df: Any, validate_args: bool | None = None):
         super().__init__(0.5 * df, 0.5, validate_args)
-        if self._validate_args:  # the attribute is df / 2
+        if self._validate_args:  # the base class has checked df / 2
             self._check_argument("df", positive)
 
     def _expand_into(self, new: Any, batch: Any) -> None:

@@ -270,7 +270,7 @@ class Wishart(OfMatrix, ExponentialFamily):
         """
         made = self._drawn(tuple(sample_shape))
         again: Any = self.support.check(made)
-        if self._batch_shape:  # the samples that contain a singular matrix
+        if self._batch_shape:  # one flag per sample, for all matrices of the batch
             again = again.amax(tuple(range(-len(self._batch_shape), 0)))
         if again.any():
             warnings.warn("Singular sample detected.", stacklevel=2)

@@ -360,7 +360,7 @@ def runner(op: Op) -> Callable[[tuple, Level], Any]:
             made, mapped = rule(op, level, parts, args[n:])
         finally:
             current.reset(token)
-        if not mapped:  # random numbers, the same for all samples
+        if not mapped:  # random numbers that all samples share
             return made
         edges = edges_of(ruled, parts) if m.grad else ()
         if is_reduction:

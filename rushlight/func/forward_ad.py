@@ -166,7 +166,7 @@ class Level(Inner):
                 found = by_jvp(node, self.below(args), self.below(outs), tangents, self.below(saved))
             self.give_all(outs, found)
             for made, t in zip(outs, found):
-                if any([made is a for a in args]) and living_views(made._root):  # `mark_dirty`
+                if any([made is a for a in args]) and living_views(made._root):  # forward wrote to its input
                     self.give_written(made, t)
 
     def on_write(self, tensor: Tensor, value: Tensor) -> None:
@@ -241,7 +241,7 @@ def without(x: Tensor, tangents: dict) -> Tensor:
         alias._writes = writes_of(x)
     else:
         alias._viewing, alias._writes = x._viewing, x._writes
-        if x._viewing[2] is not None:  # a write to the alias, too, rewrites the base
+        if x._viewing[2] is not None:  # a write to the alias rewrites the base, too
             register(alias, *x._viewing[1:])
     if tangents:
         alias.__dict__[TANGENTS] = Tangents().of(tangents)
@@ -254,7 +254,7 @@ def written(x: Tensor, root: Tensor, t: Tensor | None, known: Tensor | None) -> 
     if x._viewing is None and known is None:
         return t
     whole = zeros(root) if known is None else known
-    kept = not mode().grad and recorded(whole)  # a write in no_grad into a recorded tangent
+    kept = not mode().grad and recorded(whole)  # in no_grad, a recorded tangent keeps its node
     if x._viewing is None and not kept:
         return t
     if known is not None:

@@ -120,7 +120,7 @@ def vjp(func: Callable, *primals: Any, has_aux: bool = False) -> Any:
         made, aux = split(func(*inside), has_aux, who)
         ys, form = outputs_of(made, who)
         xs, inputs_form = tree_flatten(inside)
-        together = variables.reached(ys)  # the grad mode at the call of `pull` counts, not the current one
+        together = variables.reached(ys)  # `pull` uses the grad mode of its own call
 
     def pull(cotangents: Any, retain_graph: bool = True, create_graph: bool | None = None) -> Any:
         vs = same_form(

@@ -80,7 +80,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
                 f"Target values should be in [0, {self.n_classes - 1}], but values in range [{places.min()}, "
                 f"{places.max()}] were found. "
             )
-        cluster = np.searchsorted(self.cutoffs, places, side="right")  # 0: in the short list
+        cluster = np.searchsorted(self.cutoffs, places, side="right")  # 0: a frequent class
         at = np.where(cluster == 0, places, self.shortlist_size + cluster - 1)
         output = picked(r.log_softmax(self.head(x), 1), at)
         for i, tail in enumerate(self.tail):

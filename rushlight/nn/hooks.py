@@ -45,7 +45,7 @@ REGISTERED = {
     "buffer": _global_buffer_registration_hooks,
     "module": _global_module_registration_hooks,
 }
-# the hooks that a call runs
+# the kinds of hooks that a call runs
 CALLED = ("_forward_pre_hooks", "_forward_hooks", "_backward_pre_hooks", "_backward_hooks")
 HOOKS = (
     *CALLED, "_forward_pre_hooks_with_kwargs", "_forward_hooks_with_kwargs", "_forward_hooks_always_called",
@@ -139,10 +139,10 @@ class Hooked:
     _forward_hooks: dict[int, Callable]
     _backward_pre_hooks: dict[int, Callable]
     _backward_hooks: dict[int, Callable]
-    # keys of the hooks that also take keyword arguments,
+    # keys of the hooks that also take keyword arguments
     _forward_pre_hooks_with_kwargs: dict[int, bool]
     _forward_hooks_with_kwargs: dict[int, bool]
-    _forward_hooks_always_called: dict[int, bool]  # and of the hooks that run after an error, too
+    _forward_hooks_always_called: dict[int, bool]  # keys of the hooks that run after an error, too
     forward: Callable[..., Any]
 
     def __call__(self: HasForward[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
@@ -222,7 +222,7 @@ def with_module_path(error: Exception, module: Any) -> None:
     else:
         child, path, kind, line = inner
         name = next((name for name, m in module._modules.items() if m is child), None)
-        if name is None:  # called by a module that is not the parent
+        if name is None:  # the caller is not the module's parent
             return
         path = f"{name}.{path}" if path else name
     told = f"\n  module: {kind} '{path}'" if path else f"\n  module: {kind}"
@@ -396,7 +396,7 @@ class Passage:
         for hook in self.first:
             shown = replaced(hook(self.module, shown), shown, "pre hook", "grad_output")
         self.grad_output = shown
-        if not self.watched:  # no gradient goes to the inputs: this is the end
+        if not self.watched:  # no gradient goes to the inputs, so backward of the module ends here
             warn(
                 "Full backward hook is firing when gradients are computed with respect to module outputs since no "
                 "inputs require gradients: hooks see None for grad_input"

@@ -164,7 +164,7 @@ class Module(Hooked, Stateful, Convertible, Suggesting):
     def __setstate__(self, state: dict) -> None:
         Module.__init__(self)
         self.__dict__.update({name: value for name, value in state.items() if name not in self._derived})
-        if any([state.get(kind) for kind in CALLED]):  # torch's modules have no flag for hooks
+        if any([state.get(kind) for kind in CALLED]):  # modules pickled by torch lack `_hooked`
             self.__dict__["_hooked"] = True
 
     def register_parameter(self, name: str, param: Parameter | None) -> None:

@@ -116,7 +116,7 @@ class _BatchNorm(_NormBase):
         by_batch = self.training or (mean is None and var is None)
         if self.training and not self.track_running_stats:
             mean = var = None
-        if count is not None:  # before the result, at which the second run of a checkpoint ends
+        if count is not None:  # before F.batch_norm, because the second run of a checkpoint may end there
             count.add_(1)
         try:
             return F.batch_norm(input, mean, var, self.weight, self.bias, by_batch, factor or 0.0, self.eps)
@@ -211,7 +211,7 @@ class SyncBatchNorm(_BatchNorm):
         by_batch = self.training or self.running_mean is None
         if not by_batch or not is_initialized() or get_world_size(self.process_group) == 1:
             return super().forward(input)
-        from rushlight.comm.differentiable import all_reduce  # loaded with the first group
+        from rushlight.comm.differentiable import all_reduce  # loaded when a process group exists
 
         self._check_input_dim(input)
         x = input.float() if input.dtype.itemsize < 4 else input

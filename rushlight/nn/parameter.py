@@ -57,11 +57,11 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
         self = new(cls)
         on_memory_of(self, data)
         self.requires_grad = requires_grad
-        finish = getattr(type(data), "_finish_parameter", None)  # of DTensor
+        finish = getattr(type(data), "_finish_parameter", None)  # a method of DTensor
         return self if finish is None else finish(data, self)
 
     if not TYPE_CHECKING:  # type checkers use the arguments of __new__
-        # so a subclass whose __new__ takes more arguments needs no __init__
+        # with object's __init__, a subclass whose __new__ takes more arguments needs no __init__
         __init__ = object.__init__
 
     def __repr__(self, *, tensor_contents: Any = None) -> str:  # type: ignore[override]

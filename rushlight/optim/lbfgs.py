@@ -82,7 +82,7 @@ class LBFGS(Optimizer):
 
         first_loss = evaluate()
         here = Point(0.0, float(first_loss), flat_gradient(params), 0.0)
-        for left in reversed(range(group["max_iter"])):  # iterations after this one
+        for left in reversed(range(group["max_iter"])):  # the number of iterations after this one
             if largest(here.g) <= group["tolerance_grad"]:
                 break
             state["n_iter"] += 1

@@ -102,7 +102,7 @@ class Arrays:
         self.counters = [state[name]._array for name in counters]
         given = self.given = [array, *[getattr(state.get(name), "_array", None) for name in pieces]]
         self.dtype, self.shape = array.dtype, array.shape
-        # a gradient is always there
+        # False for the gradient, which is always present
         self.kind = kind_of(self.dtype, (False, *[a is None for a in given]))
         present = self.present = [a for a in given if a is not None]
         if not all(a.flags.writeable for a in present):

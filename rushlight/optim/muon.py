@@ -87,7 +87,7 @@ def orthogonal(x: Tensor, coefficients: tuple[float, float, float], steps: int, 
         raise value_error("Coefficients must be a tuple of exactly 3 values")
     a, b, c = coefficients
     tall = x.shape[0] > x.shape[1]
-    x = x.mT if tall else x  # the smaller product
+    x = x.mT if tall else x  # makes x x^T the smaller of both products
     x = x / (x * x).sum().sqrt().clamp_min(eps)
     for _ in range(steps):
         square = x @ x.mT

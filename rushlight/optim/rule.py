@@ -29,7 +29,9 @@ def names_of(rule: Callable) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 
 def evaluate(rule: Callable, world: dict[str, Any], arguments: list[Any]) -> tuple:
-    """The results of a rule in a world, as a tuple. TypeError for an error in the rule's text."""
+    """The results of a rule whose names come from `world` (ops on arrays, tensors or symbols), as a tuple. TypeError
+    for an error in the rule's text.
+    """
     try:
         results = rebind(rule, world)(*arguments)
     except (NameError, TypeError, ValueError) as error:

@@ -59,7 +59,7 @@ class SGD(Elementwise):
         check_fused(fused, foreach, differentiable)
 
     def _sparse_rows(self, g: Any, group: Group) -> tuple[Any, ndarray]:
-        # momentum moves all rows
+        # with momentum, all rows change
         return (..., g.to_dense()._array) if group["momentum"] else super()._sparse_rows(g, group)
 
     def _new_state(self, p: Tensor, group: Group) -> State:

@@ -174,7 +174,7 @@ def update_bn(loader: Iterable[Any], model: Module, device: Any = None) -> None:
     training = model.training
     model.train()
     for m in norms:
-        m.momentum = None  # the mean of all batches
+        m.momentum = None  # None: the mean of all batches
     for batch in loader:
         input = batch[0] if isinstance(batch, (list, tuple)) else batch
         model(input if device is None else input.to(device))

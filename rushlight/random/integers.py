@@ -17,7 +17,7 @@ from .uniform import largest
 
 _LOOP = Loop("exchanged")
 MIN_VECTORIZED = 1000  # below this many numbers a Python loop is faster than the vectorized exchange
-_ONE_WORD = 2**28  # smaller ranges take a word per number, others two
+_ONE_WORD = 2**28  # ranges below this take one word per number, others two
 _LARGEST_PERMUTATION = (2**32 - 1) // 20
 
 

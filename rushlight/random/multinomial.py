@@ -48,7 +48,7 @@ def _with_replacement(stream: Stream, weights: np.ndarray, n: int) -> np.ndarray
     cumulative /= cumulative[:, -1:]
     cumulative[:, -1] = 1
     cumulative, draws = cumulative.astype(np.float64), stream.uniform53(len(weights) * n).reshape(len(weights), n)
-    # faster for many rows with few categories
+    # comparing is faster for many rows with few categories
     if cumulative.shape[1] * n <= MAX_ROW_COMPARISONS and cumulative.size * n <= MAX_COMPARISONS:
         return as_int64(np.count_nonzero(cumulative[:, None] < draws[..., None], -1))
     return np.array([np.searchsorted(row, u, "left") for row, u in zip(cumulative, draws)], np.int64)

@@ -85,7 +85,7 @@ def _fill(parts: np.ndarray, draw: Draw, groups: Callable[..., np.ndarray], mean
 
     `lost`: uniforms that torch draws in between and does not use."""
     whole = len(parts) // GROUP * GROUP
-    if whole < len(parts) < MAX_ONE_CALL:  # one call instead of two
+    if whole < len(parts) < MAX_ONE_CALL:  # one call for both parts
         drawn = draw(whole + lost + GROUP)
         normals = groups(np.concatenate((drawn[:whole], drawn[-GROUP:])), mean, std)
         parts[:whole], parts[-GROUP:] = normals[:whole], normals[-GROUP:]

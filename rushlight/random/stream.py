@@ -14,7 +14,7 @@ from rushlight.base.errors import runtime_error
 from rushlight.random.choose_loop import Loop
 
 WORDS = 624  # words in a block of the twister
-DEFAULT_SEED = 67280421310721  # of a new torch.Generator
+DEFAULT_SEED = 67280421310721  # the seed of a new torch.Generator
 STATE_BYTES = 5056
 MAX_SMALL_DRAW = 128  # draws of up to this many numbers convert the whole block, for later draws, too
 
@@ -55,7 +55,7 @@ class Stream:
 
     def __init__(self, seed: int | None = DEFAULT_SEED) -> None:
         self.lock = RLock()
-        # sets to which the ids of drawing threads are added
+        # sets that get the ids of threads that draw
         self.witnesses: tuple[set[int], ...] = ()
         self.variant = "portable"  # or "intel": see Generator
         self._twister: Any = None  # np.random.MT19937
@@ -66,7 +66,7 @@ class Stream:
         self._seed = None if seed is None else seed & 0xFFFF_FFFF_FFFF_FFFF
         self._twister_is_seeded = False
         self._block, self._next = _NO_WORDS, WORDS
-        # function -> (block, function(block))
+        # cache: function -> (block, function(block))
         self._work: dict[Callable, tuple[np.ndarray, np.ndarray]] = {}
         # (block, index of the first converted word, the result for those words)
         self._ahead = (_NO_WORDS, 0, _NO_WORDS)

@@ -35,7 +35,7 @@ _functions.attach()
 _shapes.attach()
 _compressed.attach()
 globals().update(_TYPES)
-# torch's built-in functions, which do not bind as methods
+# built-in functions in torch; like those, they do not bind as methods
 globals().update(
     (_name, _public(globals()[_name]))
     for _name in ("addmm", "log_softmax", "mm", "sampled_addmm", "softmax", "spdiags")

@@ -202,7 +202,7 @@ class CompressedTensor(Tensor):
             return compressed(coo, self._by, self._block)
         if self._block is None or a == b:
             return held(coo, self._by ^ (a != b), self._block)
-        return compressed(coo, 1 - self._by, self._block[::-1])  # transpose the elements in each block
+        return compressed(coo, 1 - self._by, self._block[::-1])  # also transposes the elements in each block
 
     def t(self) -> CompressedTensor:
         """The transpose of a matrix, in the other layout: no element moves."""

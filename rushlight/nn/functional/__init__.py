@@ -83,7 +83,7 @@ globals().update(
     for _name, _f in [*globals().items()]
     if getattr(_f, "__module__", "").startswith(f"{__name__}.")
 )
-# torch's built-in functions, which do not bind as methods
+# built-in functions in torch; like those, they do not bind as methods
 _BUILTIN = frozenset(
     [
         *("adaptive_avg_pool1d", "avg_pool1d", "avg_pool2d", "avg_pool3d", "bilinear", "celu_"),

@@ -183,7 +183,7 @@ def logsigmoid(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     >>> rushlight.nn.functional.logsigmoid(rushlight.tensor([-100., 0.]))
     tensor([-100.0000,   -0.6931])
     """
-    return a.log_sigmoid(contiguous(input), out=out)  # torch's memory layout
+    return a.log_sigmoid(contiguous(input), out=out)  # as in torch, the result is contiguous
 
 
 def gelu(input: Tensor, approximate: str = "none", *, out: Tensor | None = None) -> Tensor:

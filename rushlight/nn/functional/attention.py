@@ -51,7 +51,7 @@ def at_once(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> b
     gradient."""
     q, k, v, m = query._array, key._array, value._array, mode()
     if q.__class__ is not np.ndarray or k.__class__ is not np.ndarray or v.__class__ is not np.ndarray:
-        return False  # samples of vmap
+        return False  # batched tensors of vmap
     q_shape, k_shape, v_shape = q.shape, k.shape, v.shape
     return (
         q.dtype is k.dtype is v.dtype

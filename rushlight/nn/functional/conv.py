@@ -169,7 +169,7 @@ def convolve_transposed(n: int) -> Callable:
             raise runtime_error(f"{name}: calculated output size {list(size)} is too small", "pad less")
         if all(o < s for o, s in zip(extra, stride)):
             out = conv_input_grad(x, weight, size, stride, padding, dilation, groups)
-        else:  # a convolution of such an output has more elements than x: compute all, then cut
+        else:  # convolving such an output would give more elements than x has: compute the whole output, then cut it
             out = conv_input_grad(x, weight, whole, stride, (0,) * n, dilation, groups)
             out = pad(out, [a for p, o in reversed(list(zip(padding, extra))) for a in (-p, o - p)])
         if bias is not None:

@@ -23,7 +23,7 @@ def apply_dropout(input: Tensor, p: float, training: bool, inplace: bool, featur
     check_p(p)
     if not training or p == 0 or input._array.size == 0:
         return input
-    # then torch draws numbers in the order of the elements
+    # inside transforms, torch draws numbers in the order of the elements
     inside = mode().derivative is not None or mode().batch is not None
     like = input.contiguous() if inside else input
     factor = e.mul(input, 0) if p == 1 else e.div(dropout_mask(like, p, features), 1 - p)

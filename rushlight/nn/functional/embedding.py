@@ -246,7 +246,7 @@ def pooled(rows: Tensor, bag: np.ndarray, count: int, mode: str) -> Tensor:
     blank = from_array(np.zeros((count, width), rows._array.dtype))
     if mode == "max":
         if bag.size == 0:
-            return blank.index_add(0, from_array(bag), rows)  # a part of the graph, as every bag
+            return blank.index_add(0, from_array(bag), rows)  # zeros, but part of the graph like other bags
         counts = np.bincount(bag, minlength=count)
         filled = np.flatnonzero(counts)
         begins = (np.cumsum(counts) - counts)[filled]

@@ -41,7 +41,7 @@ def fractional_max_pooling(n: int) -> tuple[Callable, Callable]:
             output_size = tuple(int(s * float(r)) for s, r in zip(x._array.shape[2:], ratios))
         out = whole(output_size, n, name, "output_size")
         check(x, kernel, name)
-        check_windows(x._array.shape[2:], kernel, out)  # before the draw
+        check_windows(x._array.shape[2:], kernel, out)  # an error must come before the draw
         samples = (
             rand(*x._array.shape[:2], n, dtype=x.dtype) if _random_samples is None else checked(_random_samples, x, n)
         )

@@ -62,7 +62,7 @@ def at_points(input: Tensor, grid: Tensor, mode: str, padding: str, align: bool)
     check_sizes(input, grid, mode)
     batch, channels, *size = input._array.shape
     out = grid._array.shape[1:-1]
-    sizes = tuple(reversed(size))  # as points have them: x first
+    sizes = tuple(reversed(size))  # in the order of a point's coordinates: x first
     points = reshape(grid, (batch, prod(out), len(size)))
     position = g.grid_position(points, sizes, "zeros" if mode == "bicubic" else padding, align)
     part, at, weight = g.grid_taps(position, sizes, mode, padding, align)

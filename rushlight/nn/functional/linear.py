@@ -147,6 +147,6 @@ def pdist(input: Tensor, p: float = 2) -> Tensor:
         return apart(input, from_array(pairs))
     i, j = (from_array(k) for k in divmod(pairs, n))
     between = e.sub(input.index_select(0, i), input.index_select(0, j))
-    if p == 0:  # with gradient 0, where `norm` has none
+    if p == 0:  # its gradient is 0, while `norm` has none
         return vector_norm(between, 0.0, (1,))
     return farthest(between) if p == math.inf else norm(between, p, 1)

@@ -55,7 +55,7 @@ def hinge_embedding_loss(
     tensor([0.3000, 0.7000])
     """
     reduction = reduction_of(size_average, reduce, reduction)
-    whole = input._array.dtype.kind in "iu"  # then a loss is a whole number, and has no mean
+    whole = input._array.dtype.kind in "iu"  # losses of integers are integers, and have no mean
     apart = e.where(e.ne(target, 1), e.clamp_min((int(margin) if whole else margin) - input, 0), 0)
     near = e.where(e.ne(target, -1), input, 0)
     return reduced(e.add(apart, near), reduction)

@@ -98,7 +98,7 @@ def last_dims(
 
 
 def shape_argument(shape: tuple) -> Any:
-    """The shape as users write it: a number if it has one size."""
+    """The shape in the form that users write: a number for one size."""
     return shape[0] if len(shape) == 1 else list(shape)
 
 

@@ -88,7 +88,7 @@ def repeats(x: Tensor, out: tuple[int, ...], factors: list[float] | None) -> tup
     """The number of repetitions of an element in each dimension, if these are whole numbers; else None."""
     size = x._array.shape[2:]
     if len(size) == 3 and isinstance(x._array, np.ndarray) and suggests_last(x._array):
-        return None  # windows of volumes are in C order
+        return None  # avg_pool_grad of volumes returns C order, not channels_last
     times = tuple([o // s for s, o in zip(size, out)])
     if x._array.dtype.kind not in "fV" or max(times) < 2 or any([s * r != o for s, r, o in zip(size, times, out)]):
         return None

@@ -130,8 +130,8 @@ place()
 
 
 def __getattr__(name: str) -> Any:
-    if name == "__all__":  # of a package that is still being imported when this file is read
-        # exported by modules.linear only
+    if name == "__all__":  # computed on demand: nn is still being imported when this file runs
+        # torch exports `apart` from modules.linear only
         nn, apart = sys.modules["rushlight.nn"], multihead.NonDynamicallyQuantizableLinear
         return sorted(
             n

@@ -18,7 +18,7 @@ from rushlight.core.tensor import Tensor, from_array
 from rushlight.nn.parallel.sparse_gradients import sparse_mean
 from rushlight.nn.parallel.usage import Usage, tensors_in
 
-FIRST_BUCKET_BYTES = 1 << 20  # small, so that its sum begins early
+FIRST_BUCKET_BYTES = 1 << 20  # small, so that the first sum begins early
 
 
 class Bucket:

@@ -42,7 +42,7 @@ class Usage:
         self.unused: set[int] = set()  # parameters that this backward does not reach
         self.counts: Counter[int] = Counter()  # gradients of each parameter in the first backward
         self.left: Counter[int] = Counter()  # gradients that are still expected, of `counts`
-        self.nowhere: set[int] = set()  # no rank has used these: their gradients stay as they are
+        self.nowhere: set[int] = set()  # parameters that no rank has used: their gradients do not change
 
     @property
     def first(self) -> bool:

@@ -132,7 +132,7 @@ def spectral_norm(
 
 # -- orthogonal ------------------------------------------------------------------------------------
 
-algebra: Any = linalg  # its functions are made from the table
+algebra: Any = linalg  # Any, because its functions are made from the table of ops
 MAPS = ("matrix_exp", "cayley", "householder")
 
 

@@ -36,7 +36,7 @@ class SpectralNorm:
                 for _ in range(self.n_power_iterations):
                     v.copy_(unit(matmul(matrix.T, u), self.eps))
                     u.copy_(unit(matmul(matrix, v), self.eps))
-            # the next forward writes to the buffers, perhaps before backward
+            # copies, because the next forward writes to the buffers, perhaps before backward
             u, v = u.clone(), v.clone()
         return e.div(weight, largest_singular(matrix, u, v))
 

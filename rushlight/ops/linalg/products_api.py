@@ -104,7 +104,7 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Tensor | None = None) ->
     middle = prod(a._array.shape[d] for d in in_a)
     left = reshape(permute(a, (*kept_a, *in_a)), (prod(a._array.shape[d] for d in kept_a), middle))
     right = reshape(permute(b, (*in_b, *kept_b)), (middle, prod(b._array.shape[d] for d in kept_b)))
-    if prod(shape) == 1:  # a sum of products also supports bool, and autocast does not convert it
+    if prod(shape) == 1:  # `dot`, which autocast does not convert; for bool a sum of products
         left, right = reshape(left, (-1,)), reshape(right, (-1,))
         one = total(e.mul(left, right), dtype=left.dtype) if left.dtype is dtypes.bool_ else dot(left, right)
         return given(out, reshape(one, tuple(shape)))

@@ -46,7 +46,7 @@ def writing(function: Callable, onto: bool = False) -> Callable:
             return function(input, *args, out=input, **kwargs)
         before = before_write(input, (*args, *kwargs.values()))
         if before is input and recorded(input, (*args, *kwargs.values())):
-            before = copy_with_node(input)  # any of the function's nodes may have saved it
+            before = copy_with_node(input)  # a copy, because the function's nodes may save it
         return assign(input, function(before, *args, **kwargs), name)
 
     written.__name__ = written.__qualname__ = name

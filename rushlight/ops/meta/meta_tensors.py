@@ -93,7 +93,7 @@ class Meta(Placeholder):
         if function is np.copyto:
             if not isinstance(args[0], Meta):
                 raise not_implemented_error(NO_DATA, TO_EMPTY)
-            return None  # shapes were compared before: there is nothing to write to
+            return None  # nothing to write; the caller has compared the shapes
         if function in (np.zeros_like, np.ones_like, np.empty_like, np.shape, np.ndim, np.size):
             return function(self.seen(), *args[1:], **kwargs)
         raise self.touched(function.__name__)

@@ -16,7 +16,7 @@ from rushlight.kernels import attention as kernels
 from rushlight.ops.grad_mode import enable_grad
 from rushlight.ops.linalg.matmul import mm
 from rushlight.ops.math import elementwise as e
-from rushlight.ops.nn.recurrent import copy  # and `joined`, a name of rules
+from rushlight.ops.nn.recurrent import copy  # the module also defines `joined`, a name of rules
 from rushlight.ops.reduce.reduce import any as any_of
 from rushlight.ops.reduce.reduce import softmax
 from rushlight.ops.shape.views import transpose

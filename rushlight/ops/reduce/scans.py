@@ -38,7 +38,7 @@ def decayed(g, out, dim):
     if n < 2:
         return g
     one, following = narrow(out, dim, 0, n - 1), narrow(out, dim, 1, n - 1)
-    # equal numbers may be infinite
+    # equal numbers may be infinite: their difference would be nan
     a = padded(exp(where(one == following, 0, one - firm(following))), dim, 1)
     while step < n:
         g = g + a * ahead(g, dim, step)

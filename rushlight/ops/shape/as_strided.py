@@ -232,7 +232,7 @@ def become(x: Tensor, view: Callable, op: str) -> Tensor:
     watch = m.watch
     if watch is not None:
         watch.on_move(old, x)
-    # in no_grad, too: the node must get the new shape
+    # recorded in no_grad, too, because the node must get the new shape
     token = current.set(m.but(grad=m.grad or inner))
     try:
         made = view(old)

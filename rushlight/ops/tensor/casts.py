@@ -151,7 +151,7 @@ def fill_(input: Tensor, value: Any) -> Tensor:
     >>> rushlight.zeros(2).fill_(3)
     tensor([3., 3.])
     """
-    # the fast path
+    # the fast path: a Python number, and no graph
     if (value.__class__ is int or value.__class__ is float) and unrecorded(input, ()):
         numbers, array = dtypes.holding(value, input.dtype), input._array
         if array.__class__ is np.ndarray and array.flags.carray:

@@ -12,7 +12,7 @@ from rushlight.core.tensor import Tensor
 UNARY = """abs acos asin atan ceil clone cos cosh erf erfc exp expm1 floor frac lgamma log log10 log1p log2 neg
            reciprocal round rsqrt sigmoid sign sin sinh sqrt tan tanh trunc"""
 WITH_OTHERS = "add sub mul div pow maximum minimum clamp_max clamp_min addcmul addcdiv lerp copy"
-REDUCED = "norm powsum max mm"  # without in-place forms
+REDUCED = "norm powsum max mm"  # ops without in-place forms
 METHODS = {
     "max": "amax",
     "maximum": "clamp_min",
@@ -48,7 +48,7 @@ def foreach(name: str) -> Callable[..., Any]:
 
     def call(self: Sequence[Tensor], *args: Any, **kwargs: Any) -> Any:
         operands = [*args, *(kwargs.pop(k) for k in OPERANDS.split() if k in kwargs)] if kwargs else [*args]
-        if name == "pow" and not isinstance(self, (list, tuple)):  # 2 ** each
+        if name == "pow" and not isinstance(self, (list, tuple)):  # pow(2, tensors): 2 ** each
             return tuple([self**x for x in operands[0]])
         found = [apply(x, *others, **kwargs) for x, others in zip(self, each(self, operands))]
         return self if name.endswith("_") else tuple(found)

@@ -266,7 +266,7 @@ def share_memory_(self: Tensor) -> Tensor:
     True
     """
     if not is_shared(self):
-        from rushlight.ops.tensor import shared_memory  # multiprocessing: not in a browser
+        from rushlight.ops.tensor import shared_memory  # it needs multiprocessing, which a browser lacks
 
         if self._viewing is not None:
             raise runtime_error(

@@ -231,7 +231,7 @@ def spread(mean: Any, std: Any, generator: Generator | None) -> Tensor:
         raise runtime_error(mismatch(tensors), "one mean and deviation for each element") from None
     kind, g = tensors[0].dtype, source(generator)
     with no_grad():
-        # torch then draws with this deviation, which saves one rounding
+        # for a number, torch draws with this deviation, which saves one rounding
         if not isinstance(std, Tensor):
             return (drawn(g.normal(shape, kind.numpy, 0.0, float(std)), None) + mean).to(kind)
         return (drawn(g.normal(shape, kind.numpy), None) * std + mean).to(kind)
