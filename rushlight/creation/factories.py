@@ -270,7 +270,7 @@ def on_shared_memory(other: Any) -> Tensor:
 
 
 class Capsule:
-    """A DLPack capsule, from the `to_dlpack` of older programs, as an object with today's protocol."""
+    """An object with today's DLPack protocol, made from a capsule (`to_dlpack` in older programs)."""
 
     def __init__(self, capsule: Any):
         self.capsule = capsule

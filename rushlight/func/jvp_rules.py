@@ -173,7 +173,7 @@ def transposed(op: Any, args: tuple, outs: list, tangents: Given, record: bool) 
 
 
 def start(out: Tensor) -> Tensor:
-    """A zero gradient of an output, as a leaf: the rule is differentiated by it."""
+    """A gradient of an output, all 0 and a leaf; the rule is differentiated with respect to it."""
     g = zeros(out)
     g._node = Start(None, out._array.shape)
     return g

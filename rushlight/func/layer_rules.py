@@ -133,7 +133,7 @@ def rows(t: Tensor, target: Part) -> Tensor:
 
 
 def weights_of(op: Op, level: Level, like: Tensor, target: Part, weight: Part | None, ignored: int) -> Tensor:
-    """The sum of the weights of each sample's targets, as the loss of -1: (B,)."""
+    """The sum of the weights of each sample's targets, (B,): the summed loss if all log-probabilities are -1."""
     each: Any = fold_classes(op, level, ops["zeros_like"](like) - 1, target, weight, ignored)
     return each.reshape((level.size, -1)).sum(1)
 

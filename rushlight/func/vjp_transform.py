@@ -141,7 +141,7 @@ def vjp(func: Callable, *primals: Any, has_aux: bool = False) -> Any:
 
 
 def functionalize(func: Callable, *, remove: str = "mutations") -> Callable:
-    """The function itself. In torch, the function without in-place ops in its graph; the results are the same.
+    """The function itself. torch replaces in-place ops in the function's graph, with the same results.
 
     ValueError unless `remove` is 'mutations' or 'mutations_and_views'.
 

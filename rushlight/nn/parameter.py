@@ -25,7 +25,7 @@ ARRAY: Any = Tensor.__dict__["_array"]  # the slot, which Uninitialized hides
 
 
 class _ParameterMeta(TensorMeta):
-    """The class of Parameter: parameters made from tensors of users' classes are instances, too."""
+    """The class of Parameter. For isinstance, parameters made from tensors of users' classes are instances, too."""
 
     def __instancecheck__(cls, thing: Any) -> bool:
         return super().__instancecheck__(thing) or (

@@ -29,7 +29,7 @@ def fuse_conv_bn_eval(conv: Any, bn: Any, transpose: bool = False) -> Any:
 
 
 def fuse_linear_bn_eval(linear: Any, bn: Any) -> Any:
-    """y = bn(linear(x)), as one Linear, both in evaluation.
+    """A Linear that computes bn(linear(x)), both in evaluation.
 
     AssertionError in training mode, or if the norm has another number of features than the Linear, and more than one.
 

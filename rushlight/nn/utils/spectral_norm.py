@@ -93,8 +93,8 @@ def rows_of(module: Module) -> int:
 
 
 def remove_spectral_norm(module: Module, name: str = "weight") -> Module:
-    """Replace spectral norm by an ordinary parameter with the current value. Returns the module. ValueError without
-    one.
+    """Replace spectral norm by an ordinary parameter with the current value. Returns the module. ValueError if there is
+    no spectral norm.
 
     >>> m = rushlight.nn.utils.spectral_norm(rushlight.nn.Linear(2, 3))
     >>> [name for name, _ in rushlight.nn.utils.remove_spectral_norm(m).named_parameters()]

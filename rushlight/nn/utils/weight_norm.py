@@ -59,7 +59,8 @@ def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Mo
 
 
 def remove_weight_norm(module: Module, name: str = "weight") -> Module:
-    """Replace weight norm by an ordinary parameter with the current value. Returns the module. ValueError without one.
+    """Replace weight norm by an ordinary parameter with the current value. Returns the module. ValueError if there is
+    none.
 
     >>> m = rushlight.nn.utils.weight_norm(rushlight.nn.Linear(2, 3))
     >>> [name for name, _ in rushlight.nn.utils.remove_weight_norm(m).named_parameters()]

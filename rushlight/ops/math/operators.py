@@ -24,7 +24,7 @@ OF_NUMBERS = {"__rsub__": "RsubBackward1", "__rtruediv__": "MulBackward0"}
 
 
 def reflected(function: Callable, name: str, commutes: bool) -> Callable:
-    """other - x from x - other; 2 * x is x * 2, as in torch."""
+    """The operator other - x, from the function for x - other. If the op commutes, 2 * x is x * 2, as in torch."""
     floating = function.op.result == FLOATING  # type: ignore[attr-defined]
     shown = OF_NUMBERS.get(name)
 

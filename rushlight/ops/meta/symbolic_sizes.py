@@ -67,7 +67,7 @@ def dense(shape: tuple, strides: tuple, itemsize: int) -> tuple:
 
 
 def renamed(metas: list, front: int) -> tuple[Callable, Callable]:
-    """With the sizes of the first `front` dimensions as 2, 3, ..., and back."""
+    """Functions that replace the sizes of the first `front` dimensions by 2, 3, ..., and back."""
     sizes = sorted({n for a in metas for n in a.shape[:front] if n > 1})
     small = {0: 0, 1: 1, **{n: i for i, n in enumerate(sizes, 2)}}
     large = {i: n for n, i in small.items()}

@@ -58,7 +58,7 @@ def between_indices(input: Tensor, indices: tuple[int, ...], dim: int) -> tuple[
 
 
 def plain_places(t: Tensor) -> Any:
-    """Sections or indices given as a tensor, as Python numbers."""
+    """Sections or indices as Python numbers, also if they are given as a tensor."""
     if t._array.dtype != np.int64 or t._array.ndim > 1:
         raise runtime_error(
             "tensor_split expected tensor_indices_or_sections to be a zero-dimensional or one-dimensional long "
