@@ -24,7 +24,7 @@ class _DropoutNd(Layer):
 
 
 class Dropout(_DropoutNd, function=F.dropout):
-    """x m / (1 - p) in training, m 0 with probability p, else 1, for each element; x itself in evaluation.
+    """x m / (1 - p) in training, where m is 0 with probability p, else 1, for each element; x itself in evaluation.
 
     ValueError unless p is in [0, 1]. G. Hinton et al., *Improving neural networks by preventing co-adaptation of
     feature detectors*, 2012.
@@ -37,7 +37,7 @@ class Dropout(_DropoutNd, function=F.dropout):
 
 
 class Dropout1d(_DropoutNd, function=F.dropout1d):
-    """x m / (1 - p) in training, m 0 with probability p, else 1, for each channel of (N, C, L) or (C, L).
+    """x m / (1 - p) in training, where m is 0 with probability p, else 1, for each channel of (N, C, L) or (C, L).
 
     >>> _ = rushlight.manual_seed(0)
     >>> rushlight.nn.Dropout1d(0.5)(rushlight.ones(4, 3))
@@ -49,7 +49,7 @@ class Dropout1d(_DropoutNd, function=F.dropout1d):
 
 
 class Dropout2d(_DropoutNd, function=F.dropout2d):
-    """x m / (1 - p) in training, m 0 with probability p, else 1, for each channel of (N, C, H, W).
+    """x m / (1 - p) in training, where m is 0 with probability p, else 1, for each channel of (N, C, H, W).
 
     J. Tompson et al., *Efficient object localization using convolutional networks*, 2015.
 
@@ -63,7 +63,8 @@ class Dropout2d(_DropoutNd, function=F.dropout2d):
 
 
 class Dropout3d(_DropoutNd, function=F.dropout3d):
-    """x m / (1 - p) in training, m 0 with probability p, else 1, for each channel of (N, C, D, H, W) or (C, D, H, W).
+    """x m / (1 - p) in training, where m is 0 with probability p, else 1, for each channel of (N, C, D, H, W) or (C, D,
+    H, W).
 
     >>> _ = rushlight.manual_seed(0)
     >>> rushlight.nn.Dropout3d(0.5)(rushlight.ones(4, 1, 1, 2)).squeeze()
@@ -75,7 +76,8 @@ class Dropout3d(_DropoutNd, function=F.dropout3d):
 
 
 class AlphaDropout(_DropoutNd, function=F.alpha_dropout):
-    """a (x m + (m - 1) 1.758 + 1.758 p) in training, m 0 with probability p, else 1: dropout to selu's limit, not to 0.
+    """a (x m + (m - 1) 1.758 + 1.758 p) in training, where m is 0 with probability p, else 1: dropout to selu's limit,
+    not to 0.
 
     a = 1 / sqrt((1 - p) (1 + 1.758^2 p)): numbers of mean 0 and variance 1 keep both. G. Klambauer et al., 2017.
 

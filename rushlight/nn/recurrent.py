@@ -427,7 +427,7 @@ class RNNCell(RNNCellBase):
 class LSTMCell(RNNCellBase):
     """i, f, o = sigmoid(a), g = tanh(a), a = W x + b + U h + b', c' = f c + i g, h' = o tanh(c'): one step of an LSTM.
 
-    x (N, in), (h, c) (N, H) each, or all without N -> (h', c'); zeros unless given.
+    x (N, in), h and c (N, H), or all without N -> (h', c'). h and c are zeros unless given.
 
     >>> h, c = rushlight.nn.LSTMCell(3, 4)(rushlight.ones(2, 3))
     >>> h.shape, c.shape

@@ -1,4 +1,4 @@
-"""a*b + c with one rounding, as a processor's FMA (fused multiply-add), and torch's roundings to narrow floats.
+"""a*b + c with one rounding, like a processor's FMA (fused multiply-add), and torch's roundings to narrow floats.
 
 g++ contracts torch's `u * (to - from) + from` to one FMA, so two roundings would give other bits in half of the values.
 NumPy has no FMA; the functions here compute the same result without one."""

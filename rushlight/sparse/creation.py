@@ -131,7 +131,7 @@ def to_sparse(
     if not 0 < n <= self.ndim:
         raise runtime_error(f"sparse_dim must be in [1, {self.ndim}], got {n}")
     places = np.stack(np.nonzero((a != 0).any(tuple(range(n, a.ndim))) if n < a.ndim else a != 0))
-    places = as_int64(places)  # 32-bit indices on 32-bit systems
+    places = as_int64(places)  # NumPy's indices have 32 bits on 32-bit systems
     values = self.detach()[tuple(from_array(row) for row in places)]
     return from_dense(self, made(from_array(places), values, a.shape, True))
 

@@ -144,7 +144,7 @@ class SparseTensor(Tensor):
         return self._at
 
     def _coalesced_(self, coalesced: bool) -> SparseTensor:
-        """Declare that the indices are unique and sorted, or may not be."""
+        """Declare whether the indices are known to be unique and sorted."""
         self._sorted = coalesced or self._nnz() < 2
         return self
 

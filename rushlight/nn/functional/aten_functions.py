@@ -96,7 +96,7 @@ dropout_, alpha_dropout_, feature_alpha_dropout_ = map(in_place, (F.dropout, F.a
 
 
 def feature_dropout(input: Tensor, p: float, train: bool) -> Tensor:
-    """out = input m / (1 - p), m 0 with probability p, else 1, for each channel (dimension 1).
+    """out = input m / (1 - p), where m is 0 with probability p, else 1, for each channel (dimension 1).
 
     >>> _ = rushlight.manual_seed(0)
     >>> rushlight.feature_dropout(rushlight.ones(1, 4, 2), 0.5, True)

@@ -32,7 +32,7 @@ def apply_dropout(input: Tensor, p: float, training: bool, inplace: bool, featur
 
 
 def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """x m / (1 - p), m 0 with probability p, else 1, for each element; x itself unless `training`.
+    """x m / (1 - p), where m is 0 with probability p, else 1, for each element; x itself unless `training`.
 
     ValueError unless p is in [0, 1].
 
@@ -44,7 +44,7 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool 
 
 
 def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """x m / (1 - p), m 0 with probability p, else 1, for each channel of (N, C, L) or (C, L); x itself unless
+    """x m / (1 - p), where m is 0 with probability p, else 1, for each channel of (N, C, L) or (C, L); x itself unless
     `training`.
 
     RuntimeError for another number of dimensions, ValueError unless p is in [0, 1].
@@ -67,7 +67,8 @@ def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
 
 
 def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """x m / (1 - p), m 0 with probability p, else 1, for each channel of (N, C, H, W); x itself unless `training`.
+    """x m / (1 - p), where m is 0 with probability p, else 1, for each channel of (N, C, H, W); x itself unless
+    `training`.
 
     Three dimensions are read as (N, C, L), with a warning. ValueError unless p is in [0, 1]. J. Tompson et al.,
     *Efficient object localization using convolutional networks*, 2015.
@@ -94,7 +95,7 @@ def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
 
 
 def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """x m / (1 - p), m 0 with probability p, else 1, for each channel of (N, C, D, H, W) or (C, D, H, W).
+    """x m / (1 - p), where m is 0 with probability p, else 1, for each channel of (N, C, D, H, W) or (C, D, H, W).
 
     x itself unless `training`. ValueError unless p is in [0, 1].
 
@@ -123,7 +124,7 @@ def batched(input: Tensor, ndim: int, p: float, training: bool, inplace: bool) -
 
 
 def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
-    """a (x m + (m - 1) 1.758 + 1.758 p), m 0 with probability p, else 1: dropout to selu's limit instead of 0.
+    """a (x m + (m - 1) 1.758 + 1.758 p), where m is 0 with probability p, else 1: dropout to selu's limit instead of 0.
 
     a = 1 / sqrt((1 - p) (1 + 1.758^2 p)): numbers of mean 0 and variance 1 keep both. x itself unless `training`.
     ValueError unless p is in [0, 1]. G. Klambauer et al., *Self-normalizing neural networks*, 2017.

@@ -184,8 +184,7 @@ def check_bags(input: Tensor, weight: Tensor, factors: Tensor | None, padding_id
 
 
 def of_one_size(rows: Tensor, factors: Tensor | None, mode: str) -> Tensor:
-    """The rows (B, N, D) and factors (B, N) of all bags, without a read of numbers, so that programs can be
-    compiled."""
+    """The bags of rows (B, N, D) with factors (B, N), without a read of numbers, so that programs can be compiled."""
     if factors is not None:
         rows = e.mul(rows, unsqueeze(factors, -1))
     return r.sum(rows, 1) if mode == "sum" else r.mean(rows, 1) if mode == "mean" else rows.max(1).values

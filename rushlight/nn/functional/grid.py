@@ -58,7 +58,7 @@ def grid_sample(
 
 
 def at_points(input: Tensor, grid: Tensor, mode: str, padding: str, align: bool) -> Tensor:
-    """The image at the points: their positions, the weights of the elements around them, and the sum."""
+    """The image at the points: their positions, the weights of the elements around them, and the weighted sum."""
     check_sizes(input, grid, mode)
     batch, channels, *size = input._array.shape
     out = grid._array.shape[1:-1]

@@ -231,7 +231,7 @@ class DistributedDataParallel(Module, Joinable):
         return bool(flag.item())
 
     def _common_rank(self, active: bool) -> int:
-        """The largest rank that has batches: its buffers count."""
+        """The largest rank that has batches; all ranks take its buffers."""
         rank = numbers([self.process_group.rank() if active else -1])
         all_reduce(rank, ReduceOp.MAX, self.process_group)
         return int(rank.item())

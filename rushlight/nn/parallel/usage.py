@@ -36,7 +36,7 @@ class Usage:
     def __init__(self, parameters: Sequence[Tensor], looks: bool):
         self.parameters = list(parameters)
         self.looks, self.static = looks, False
-        self.backwards = 0  # the backwards that sum gradients
+        self.backwards = 0  # the number of backwards that sum gradients
         self.steady = True  # whether each backward has left out the same parameters
         self.used: set[int] = set()  # ids of the parameters with a gradient since the last sum
         self.unused: set[int] = set()  # parameters that this backward does not reach

@@ -127,7 +127,7 @@ def check_difference(*operands: Any) -> None:
 
 
 def factor_first(function: Callable, *given: Any) -> tuple[Any, ...]:
-    """(alpha, other), torch's old positional form: older optimizers write m.mul_(b).add_(1 - b, g). TypeError for
+    """(alpha, other) from torch's old positional form: older optimizers write m.mul_(b).add_(1 - b, g). TypeError for
     anything else.
     """
     if len(given) == 2 and not isinstance(given[0], Tensor):

@@ -33,7 +33,7 @@ def conv_bias_grad(g: ndarray) -> ndarray:
 for name in ("conv", "conv_input_grad", "conv_weight_grad"):
     ARRAYS[name] = getattr(kernels, name)
 ARRAYS.update(im2col=windows.unfold, col2im=windows.fold, of_half=of_half)
-# multiplication by a Python number keeps bfloat16
+# on tensors, `of_half` does nothing: a product with a Python number keeps bfloat16
 TENSORS.update(conv=plain, of_half=lambda g, weight: g)
 TENSORS["conv_bias_grad"] = lambda g: TENSORS["sum"](g, others(g))
 ARRAYS["conv_bias_grad"] = conv_bias_grad

@@ -224,7 +224,7 @@ def become(x: Tensor, view: Callable, op: str) -> Tensor:
     m, inner = mode(), x._node is not None and not x._node.leaf
     if m.grad and x._node is not None:
         check_writable(x, op)
-        writes_of(x)  # gives the write log to x's present node, which may have saved its output
+        writes_of(x)  # for x's present node, which may have saved x: the node gets the log of writes
     old, others = from_array(x._array), living_views(x)
     old._node, old._viewing, old._writes = x._node, x._viewing, x._writes
     if x._viewing is not None:

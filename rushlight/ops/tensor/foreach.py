@@ -16,7 +16,7 @@ REDUCED = "norm powsum max mm"  # ops without in-place forms
 METHODS = {
     "max": "amax",
     "maximum": "clamp_min",
-    "minimum": "clamp_max",  # ops that also accept numbers
+    "minimum": "clamp_max",  # clamp_min and clamp_max also accept numbers
     "maximum_": "clamp_min_",
     "minimum_": "clamp_max_",
 }

@@ -78,7 +78,7 @@ def beyond(node: Any) -> tuple:
     return found
 
 
-RENAMED: dict[tuple[type, str], type] = {}  # bounded: a class for each op and name in this package
+RENAMED: dict[tuple[type, str], type] = {}  # a cache; its size is bounded by the ops and names in this package
 
 
 def called(t: Tensor, name: str) -> Tensor:

@@ -93,7 +93,7 @@ class SobolEngine:
         dtype = get_default_dtype() if dtype is None else dtype
         start = self.num_generated == 0
         steps = np.arange(n - 1) if start else np.arange(self.num_generated - 1, self.num_generated - 1 + n)
-        ends = ~steps & steps + 1  # the position of the lowest zero bit of each step's number
+        ends = ~steps & steps + 1  # the lowest zero bit of each step's number, as a power of 2
         taken = self.sobolstate._array[:, np.log2(ends).astype(np.int64)].T
         # (steps, dimension)
         whole = np.bitwise_xor.accumulate(np.concatenate([self.quasi._array[None], taken]))[1:]

@@ -29,7 +29,7 @@ class Storage:
 
     @classmethod
     def on(cls, cells: Any) -> Any:
-        """A storage of the same memory."""
+        """A storage on the memory of `cells`."""
         self = object.__new__(cls)
         self.cells = cells
         return self
