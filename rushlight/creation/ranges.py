@@ -182,7 +182,7 @@ def plain_number(value: Any) -> Any:
 
 
 def bounds(function: str, start: Any, end: Any, step: Any) -> list:
-    """The numbers that are given, also as tensors of one element that do not require grad."""
+    """The given numbers, which may be tensors of one element that do not require grad."""
     given = {"start": start, "end": end, "step": step}
     return [number_of(value, function, name) for name, value in given.items()]
 

@@ -242,7 +242,7 @@ def spread_as(x: Tensor, like: Tensor) -> Tensor:
     level = batch.level
     if own.__class__ is not Batch or own.level.depth < level.depth:
         blank = created(from_array(np.zeros((level.size, *x._array.shape), x._array.dtype)))
-        # + makes a node if x has one
+        # a sum, because it makes a node if x has one
         return x + wrap(level.call_outside(spread_as, blank, batch.value), level)
     value = own.level.call_outside(spread_as, own.value, batch.value if own.level is level else like)
     if value is own.value:

@@ -353,7 +353,7 @@ class Passage:
         self.places: list[int] = []  # positions of the tensors among the arguments
         self.inputs = 0  # number of arguments
         self.watched = False  # whether a gradient reaches the inputs
-        self.grad_output: tuple | None = None  # set between the two calls below
+        self.grad_output: tuple | None = None  # set by `outside`, read by `inside`
 
     def enter(self, args: tuple) -> tuple:
         """The arguments, after their tensors have passed an identity node that reports their gradients."""

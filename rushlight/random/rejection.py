@@ -147,8 +147,8 @@ def stirling_rest(k: float) -> float:
 
 
 def gamma(words: Any, at: int, spare: float, alpha: Any, third: Any) -> tuple[float, int, float]:
-    """Marsaglia and Tsang, 2000. As in torch, some sums and quotients are rounded to alpha's dtype, the dtype of
-    `third`."""
+    """The method of Marsaglia and Tsang (2000). As in torch, some sums and quotients are rounded to alpha's dtype, the
+    dtype of `third`."""
     if alpha == 0:
         return 0.0, at, spare
     one, scale = alpha / alpha, 1.0

@@ -257,7 +257,7 @@ class Shadow(JoinHook):
         self.ddp = ddp
 
     def main_hook(self) -> None:
-        """One step of the other ranks."""
+        """Take part in one step of the other ranks."""
         ddp = self.ddp
         sums = ddp._agree(False, False)
         ddp._sync_buffers(ddp._common_rank(False))

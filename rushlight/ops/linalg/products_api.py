@@ -235,7 +235,7 @@ def multi_dot(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor
 
 
 def splits(sizes: Sequence[int]) -> dict[tuple[int, int], int]:
-    """{(first, last): the best k to split matrices first ... last after}; matrix i is sizes[i] x sizes[i + 1]."""
+    """{(first, last): the best k after which to split matrices first ... last}; matrix i is sizes[i] x sizes[i + 1]."""
     n = len(sizes) - 1
     cost, best = {(i, i): 0 for i in range(n)}, {}
     for length in range(1, n):

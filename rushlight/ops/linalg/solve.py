@@ -117,7 +117,9 @@ def products_without_two(s):
 
 @shared
 def pinv_gradient(g, x, p):
-    """Golub and Pereyra, The differentiation of pseudo-inverses and nonlinear least squares problems (1973)."""
+    """The gradient by x of p = pinv(x) (Golub and Pereyra, The differentiation of pseudo-inverses and nonlinear least
+    squares problems, 1973).
+    """
     h, ph = adjoint(g), adjoint(p)
     if x.shape[-2] <= x.shape[-1]:
         k = h @ p

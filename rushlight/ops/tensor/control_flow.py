@@ -171,7 +171,7 @@ def sym_ite(b: Any, t: Any, f: Any) -> Any:
 
 def _assert(condition: Any, message: str) -> Any:
     """AssertionError with the message unless the condition holds."""
-    if type(condition) is not Tensor and has_torch_function((condition,)):  # a proxy records it
+    if type(condition) is not Tensor and has_torch_function((condition,)):  # a proxy records the check
         return handle_torch_function(_assert, (condition,), condition, message)
     if not condition:
         raise AssertionError(message)

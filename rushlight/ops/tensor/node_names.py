@@ -14,12 +14,15 @@ from rushlight.core.tensor import Tensor
 
 
 def of_product(node: Any) -> str:
-    """torch multiplies two matrices directly; it folds stacks of matrices into one matrix and unfolds the result."""
+    """torch's last op in a product: for two matrices the product itself; for folded stacks of matrices, the unfolding.
+    """
     return "MmBackward0" if len(node.shape) == 2 else "UnsafeViewBackward0"
 
 
 def of_linear(node: Any) -> str:
-    """addmm with a bias, otherwise a product; torch folds other inputs than matrices into a matrix."""
+    """torch's last op in `linear`: addmm with a bias, otherwise a product; for inputs that are folded into a matrix,
+    the unfolding.
+    """
     if node.edges[2] is not None:
         return "AddmmBackward0" if len(node.shape) == 2 else "ViewBackward0"
     return "SqueezeBackward4" if len(node.shape) == 1 else of_product(node)

@@ -142,7 +142,7 @@ class Chainable(LRScheduler):
 
 
 def checked(optimizer: Any) -> Optimizer:
-    """TypeError unless it is an optimizer."""
+    """The optimizer itself. TypeError for anything else."""
     if not isinstance(optimizer, Optimizer):
         raise type_error(
             f"{type(optimizer).__name__} is not an Optimizer",
