@@ -92,7 +92,7 @@ def expectation(asked: Callable) -> Callable:
 
 
 def of_pareto(asked: Callable, limit: float) -> Callable:
-    """inf, with gradients 0, if the expectations do not exist."""
+    """A divergence of a Pareto p: inf, with gradients 0, if the expectations do not exist."""
 
     def divergence(p: Pareto, q: Any) -> Tensor:
         infinite = p.alpha <= limit

@@ -79,7 +79,7 @@ class RNNBase(Module):
         return [[kind + end for kind in kinds] for end in ends]
 
     def _shapes(self, first: str) -> list[tuple[int, ...]]:
-        """The parameters' shapes, in the order of their names; the first is weight_ih."""
+        """The parameters' shapes, in the order of their names; `first`: the name of weight_ih."""
         n, hidden, out = GATES[self.mode] * self.hidden_size, self.hidden_size, self.proj_size or self.hidden_size
         size = self.input_size if "_l0" in first else out * (1 + self.bidirectional)
         biases = [(n,), (n,)] if self.bias else []

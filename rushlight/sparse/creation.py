@@ -178,7 +178,7 @@ def sparse_mask(self: Tensor, mask: SparseTensor) -> SparseTensor:
         coo = coo.coalesce()
     found = coo.holding(picked(opened(self), coo._at))
     if self.is_sparse:
-        found._coalesced_(False)  # as in torch
+        found._coalesced_(False)  # not marked as coalesced, as in torch
     return found if mask.is_sparse else mask.holding_places_of(found)  # type: ignore[attr-defined]
 
 

@@ -228,7 +228,7 @@ def in_place(name: str) -> Callable:
         result = OPS[name](self, *args, **kwargs)
         check_dtype(self._of, result._of, name + "_")
         self.become(result.to(self.dtype))
-        return self._coalesced_(False) if name == "mul" else self  # as in torch
+        return self._coalesced_(False) if name == "mul" else self  # not coalesced, as in torch
 
     call.__name__, call.__doc__ = name + "_", f"`{name}` in place."
     return call

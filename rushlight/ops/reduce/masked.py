@@ -256,7 +256,7 @@ def var(
 
 
 def variance(x: Tensor, mask: Tensor | None, dims: Any, keepdim: bool, correction: float) -> Tensor:
-    """The mean squared distance from the mean, with n - correction for n."""
+    """The mean squared distance from the mean, with the divisor n - correction."""
     away = filled(e.sub(x, mean_over(x, mask, dims, True)), mask, 0)
     total = r.sum(e.mul(away, conj(away)), dims, keepdim)
     left = count(x, mask, dims, keepdim) - correction

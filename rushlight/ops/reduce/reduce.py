@@ -99,7 +99,7 @@ any = reduction(lambda x, /, dim=None, keepdim=False: any(x, dim, keepdim), out=
 
 
 def variance(x, axes, correction):
-    """The mean squared distance from the mean, with n - correction for n."""
+    """The mean squared distance from the mean, with the divisor n - correction."""
     d = x - mean(x, axes, True)
     return sum(d * d, axes, True) / (count(x, axes) - correction)
 

@@ -14,8 +14,7 @@ from rushlight.core.tensor import Tensor
 
 
 def of_product(node: Any) -> str:
-    """torch's last op in a product: for two matrices the product itself; for folded stacks of matrices, the unfolding.
-    """
+    """torch's last op in a product: for two matrices the product; for stacks, which are folded, the unfolding."""
     return "MmBackward0" if len(node.shape) == 2 else "UnsafeViewBackward0"
 
 
