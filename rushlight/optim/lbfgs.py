@@ -1,4 +1,4 @@
-"""L-BFGS: Newton's method with the last few changes of gradients in place of second derivatives."""
+"""L-BFGS: Newton's method with the last few changes of parameters and gradients in place of second derivatives."""
 
 from __future__ import annotations
 
