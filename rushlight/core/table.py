@@ -152,7 +152,7 @@ def in_namespace(name: str) -> bool:
 
 
 def rebind(function: Callable, world: dict[str, Any]) -> Callable:
-    """A function with the same code whose names mean those of `world`; numbers of the user's file come first."""
+    """A function with the same code whose names are looked up in `world`, or first in the user's numbers."""
     if own := numbers(function):
         world = world.__class__({**world, **own})
     named = function.__name__, function.__defaults__, function.__closure__
