@@ -38,13 +38,13 @@ class Absent:
 
 
 class AbsentOptEinsum(Absent):
-    """The library opt_einsum: einsum finds the order of its products by itself."""
+    """In place of the library opt_einsum, which einsum does not need: it finds the order of its products itself."""
 
     strategy = None
 
     @staticmethod
     def set_flags(_enabled: bool | None = None, _strategy: str | None = None) -> tuple:
-        """(False, None): the settings before. ValueError if they would change."""
+        """(False, None): the previous settings. ValueError for other settings than these."""
         if _enabled or _strategy is not None:
             raise value_error(
                 f"opt_einsum is not available, so setting `enabled` to {_enabled} and `strategy` to {_strategy} "

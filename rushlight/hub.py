@@ -16,7 +16,7 @@ from rushlight.serialization.hub import (
 
 
 def __getattr__(name: str) -> Any:
-    """`torch.hub.tqdm`: the bar of tqdm where it is installed, else an error with a hint."""
+    """`torch.hub.tqdm`: the progress bar of tqdm if tqdm is installed, else an error with a hint."""
     if name != "tqdm":
         return _missing(__name__, name)
     from tqdm import tqdm

@@ -160,7 +160,7 @@ def isinstance(obj: Any, target_type: Any) -> bool:
 
 
 def of_type(obj: Any, kind: Any) -> bool:
-    """`isinstance` of one type, containers with their items."""
+    """`isinstance` for one type. The items of containers are checked, too."""
     origin, inner = get_origin(kind), get_args(kind)
     if origin is None:
         return builtins.isinstance(obj, kind)

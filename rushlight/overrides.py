@@ -37,7 +37,7 @@ def get_ignored_functions() -> set[Callable]:
 
 
 def get_overridable_functions() -> dict[object, list[Callable]]:
-    """Namespace, or the class Tensor -> its functions that call `__torch_function__` of their arguments.
+    """{namespace or the class Tensor: its functions that call `__torch_function__` of their arguments}.
 
     >>> rushlight.add in rushlight.overrides.get_overridable_functions()[rushlight]
     True
@@ -53,7 +53,7 @@ def get_overridable_functions() -> dict[object, list[Callable]]:
 
 
 def get_testing_overrides() -> dict[Callable, Callable]:
-    """Function -> a function with the same parameters that returns -1, for tests of classes with `__torch_function__`.
+    """{function: one with the same parameters that returns -1}, for tests of classes with `__torch_function__`.
 
     >>> rushlight.overrides.get_testing_overrides()[rushlight.add](1, 2)
     -1

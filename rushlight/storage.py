@@ -11,5 +11,5 @@ from rushlight.serialization import load
 
 
 def _load_from_bytes(b: bytes) -> Any:
-    """The storage that `pickle` wrote where torch was: a file of torch's within the pickle."""
+    """The storage in a pickle that torch wrote: the pickle contains the bytes of a file of torch.save."""
     return load(io.BytesIO(b), weights_only=False)

@@ -33,7 +33,7 @@ def place(version: Any) -> tuple | None:
 
 
 def by_place(name: str) -> Callable:
-    """The comparison `name` of sort keys; of texts if one is not a version."""
+    """The method `name` that compares sort keys, or texts if one of the two is not a version."""
     of_texts = getattr(str, name)
 
     @wraps(of_texts)

@@ -39,7 +39,7 @@ __all__ = [
 
 
 def _is_checkpoint_valid() -> bool:
-    """Whether the backward that runs computes the gradients of all inputs, as `Tensor.backward`."""
+    """Whether the running backward computes all gradients (`Tensor.backward`), not those of chosen inputs (`grad`)."""
     return not mode().targeted
 
 

@@ -37,7 +37,7 @@ class detect_anomaly(Decorator):
 
 
 class set_detect_anomaly(Decorator):
-    """Switch anomaly detection on or off, at once; used as a context, until the end of the block. See `detect_anomaly`.
+    """Switch anomaly detection (`detect_anomaly`) on or off: at once, and as a context until the end of the block.
 
     >>> with rushlight.autograd.set_detect_anomaly(True):
     ...     rushlight.is_anomaly_enabled()

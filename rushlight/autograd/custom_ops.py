@@ -85,7 +85,7 @@ class CustomOp:
             return self.kernels["composite"](*given.args, **given.kwargs)
         if mode().batch is not None and self._function.vmap is Function.vmap:
             for t in tree_leaves((args, kwargs)):
-                # vmap, for which no rule is registered
+                # inside vmap, without a registered rule: call the op for each sample
                 if hasattr(getattr(t, "_array", None), "level"):
                     return t._array.one_by_one(self, args, kwargs)
         if self._mutates:
@@ -190,7 +190,7 @@ def triton_op(name: str, fn: Callable | None = None, /, *, mutates_args: Any, sc
 
 
 def known(op: CustomOp) -> CustomOp:
-    """The op, which torch.ops has from now on."""
+    """Add the op to torch.ops, and return it."""
     name, _, overload = op._qualname.partition(".")
     DEFINED[op._qualname] = op
     if overload:

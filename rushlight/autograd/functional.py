@@ -17,8 +17,8 @@ def _construct_standard_basis_for(tensors: tuple[Tensor, ...], tensor_numels: tu
 
 
 def _as_tuple(inp: Any, arg_name: str | None = None, fn_name: str | None = None) -> tuple:
-    """(whether the argument is a tuple, the argument as a tuple). TypeError if a part is not a tensor. Without the
-    names: the tuple alone, of any parts."""
+    """(whether the argument is a tuple, the argument as a tuple). TypeError if a part is not a tensor. Without
+    `arg_name` and `fn_name`: only the tuple, and its parts are not checked."""
     is_tuple = isinstance(inp, tuple)
     if arg_name is None and fn_name is None:
         return tuple(inp) if isinstance(inp, (tuple, list)) else (inp,)
@@ -34,7 +34,7 @@ def _as_tuple(inp: Any, arg_name: str | None = None, fn_name: str | None = None)
 
 
 def _tuple_postprocess(res: Any, to_unpack: bool | tuple[bool, bool]) -> Any:
-    """The result without the tuples that `_as_tuple` added: the flags of one level or of two."""
+    """The result without the tuples that `_as_tuple` added. `to_unpack`: its flags for one or two levels of nesting."""
     outer, *inner = to_unpack if isinstance(to_unpack, tuple) else (to_unpack,)
     if inner and not inner[0]:
         res = tuple([part[0] for part in res])
@@ -42,8 +42,8 @@ def _tuple_postprocess(res: Any, to_unpack: bool | tuple[bool, bool]) -> Any:
 
 
 def _grad_preprocess(inputs: tuple[Tensor, ...], create_graph: bool, need_graph: bool) -> tuple[Tensor, ...]:
-    """New tensors on the memory of the inputs: in their graph under `create_graph`, else leaves that require grad if
-    `need_graph`."""
+    """New tensors on the memory of the inputs: in the graph of the inputs if `create_graph`, otherwise leaves, which
+    require grad if `need_graph`."""
     return tuple(
         [t.view_as(t) if create_graph and t.requires_grad else t.detach().requires_grad_(need_graph) for t in inputs]
     )

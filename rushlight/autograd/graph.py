@@ -76,7 +76,7 @@ class saved_tensors_hooks(Decorator, Inner):
 
     def packed(self, item: Any, is_out: bool, outs: Any) -> Any:
         if isinstance(item, Tensor):
-            # the 3 of x ** 3 is not packed
+            # a number, such as the 3 of x ** 3, is not packed
             is_number = item._array.ndim == 0 and item._node is None
             return item if is_number else Packed(self, self.pack_one(item), item._node, item.__dict__.get(TANGENTS))
         if not is_out or item is None:  # None: the rule does not need the output (x ** 2)

@@ -97,9 +97,10 @@ def generated(cls: type[Function], level: Level, dims: tuple, values: tuple) -> 
 
 
 class Samples:
-    """One call of a Function: its methods are the methods of a Function of all samples.
+    """One call of a Function: this class has the methods of a Function that handles all samples at once.
 
-    Each method runs the user's method at a new level of vmap. `dims`: 0 for a mapped argument, else None."""
+    Each method runs the user's method at a new level of vmap. `dims`: for each argument 0 if it is mapped, else
+    None."""
 
     shapes: list  # the shapes of one sample's arguments, None for arguments that are not tensors
     mapped: Sequence[bool] = ()  # for each tensor saved for backward, whether it has all samples

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
-# the smallest array in the pool; the largest sum of all arrays
+# the size of the smallest array in the pool; the largest total size of its arrays
 MIN_ARRAY_BYTES, MAX_POOL_BYTES = 1 << 20, 1 << 29
 CACHE_LINE_BYTES = 64  # bytes
 
@@ -33,7 +33,7 @@ HELD_BY_US = held_by_us()
 
 
 class Memory:
-    """`take(shape, dtype)`: an array with any content."""
+    """The pool: `take(shape, dtype)` returns an uninitialized array."""
 
     def __init__(self) -> None:
         self.lock, self.bytes = Lock(), 0
@@ -98,7 +98,7 @@ memory = Memory()
 
 
 def after_fork() -> None:
-    memory.lock = Lock()  # another thread may have held it
+    memory.lock = Lock()  # the old lock stays locked if another thread held it at the fork
 
 
 if hasattr(os, "register_at_fork"):

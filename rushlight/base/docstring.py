@@ -21,7 +21,7 @@ class Entry:
     __slots__ = ("op", "writes")
 
     def __init__(self, op: Any, writes: bool):
-        self.op, self.writes = op, writes  # whether it is the in-place form
+        self.op, self.writes = op, writes  # writes: whether the function is the in-place form
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.op.call(*args, **kwargs)

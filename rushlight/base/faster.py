@@ -1,7 +1,7 @@
 """The hook through which `rushlight.fast` plugs in from outside, by name, so that core and kernels do not import it.
 
-For ops: `rushlight.fast.index` has the number of elements from which an op has a faster way, and
-`rushlight.fast.dispatch.run` looks for the way. For kernels: `site`. Without that package, or after
+For ops: `rushlight.fast.index` has the least size for which an op has a faster way, and `rushlight.fast.dispatch.run`
+looks for the way. For kernels: `site`. Without that package, or after
 `rushlight.fast.off()`, the reference kernels do everything."""
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def site(reference: Callable) -> Callable:
     """The kernel with the faster way from SITES in fast/index.py, found by the kernel's module and name. The way is a
     function with the same name and arguments; it returns None if the reference kernel should run.
     """
-    from_elements: float | None = None  # elements of the first array; read on the first call
+    from_elements: float | None = None  # the least size of the first array; read on the first call
     way: Callable | None = None  # imported with the first large array
     switch: Any = None  # loops/budget.py, where rushlight.fast.off() sets a flag
 

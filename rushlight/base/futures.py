@@ -93,7 +93,7 @@ class Future(Generic[T]):
                 todo += completed._taken()
 
     def _taken(self) -> list[Callback]:
-        """The callbacks, last first."""
+        """Remove the callbacks and return them, the last one first."""
         callbacks, self._callbacks = self._callbacks[::-1], []
         return callbacks
 

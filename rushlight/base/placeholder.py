@@ -40,7 +40,7 @@ class Placeholder:
 
 
 def sample_by_sample(f: F) -> F:
-    """The function for batches of vmap too, which has no way to look at all samples at once."""
+    """The function, extended to batches of vmap: it is called for each sample if it cannot handle all at once."""
 
     @wraps(f)
     def call(*args: Any, **kwargs: Any) -> Any:

@@ -308,7 +308,7 @@ class Folder:
         return self.joined(node.op, map(self.expression, node.values), node)
 
     def joined(self, op: ast.boolop, values: Iterable[Value], at: ast.AST) -> Value:
-        """`a or b or ...`: without the known values that change nothing, up to the first that decides."""
+        """`a or b or ...`: known values that change nothing are dropped; the first that decides is the last part."""
         decides = isinstance(op, ast.Or)
         left: list[ast.expr] = []
         for value in values:

@@ -58,7 +58,7 @@ def hide_frames(own: bool = True) -> None:
 
 
 class Watch:
-    """A trace function that waits in the frame `user` for an exception to arrive. `own`: see `hide_frames`."""
+    """A trace function that waits in the frame `user` for an exception to arrive. `own`: the library raised it."""
 
     def __init__(self, user: FrameType, own: bool):
         self.user, self.own, self.calls, self.before = user, own, 0, user.f_trace

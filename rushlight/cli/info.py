@@ -24,7 +24,7 @@ PACKAGES = {
     "safetensors": "weights",
     "mpi4py": "mpi",
     "rich": "demo",
-}  # package -> the extra that brings it
+}  # package -> the extra of rushlight that installs it
 VARIABLES = (
     "RUSHLIGHT_FAST",
     "RUSHLIGHT_LOOPS",
@@ -98,7 +98,7 @@ def installed(package: str, extra: str) -> str:
 
 
 def processor() -> str:
-    """The name of the processor, as far as the system tells it."""
+    """The name of the processor, if the system gives it."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
         return next(line.partition(":")[2].strip() for line in lines if "model name" in line)

@@ -95,15 +95,15 @@ class _CoalescingManager:
             self.works.append(work)
 
     def wait(self) -> None:
-        """Wait for all."""
+        """Wait for all works."""
         for work in self.works:
             work.wait()
 
 
 @contextmanager
 def _coalescing_manager(group: Any = None, device: Any = None, async_ops: bool = False) -> Iterator[_CoalescingManager]:
-    """A group of operations. MPI begins each of them at once; `wait()` of the yielded manager waits for the works that
-    were appended to it."""
+    """Groups the operations inside. MPI begins each of them at once; `wait()` of the yielded manager waits for the
+    works that were appended to it."""
     manager = _CoalescingManager()
     yield manager
     if not async_ops:

@@ -38,7 +38,7 @@ def run(
     own: ProcessGroup, async_op: bool, what: str, start: Callable[[], Any], finish: Callable[[], None] | None = None,
     outputs: Sequence[Tensor] = (), inputs: Sequence[Tensor] | None = None,
 ) -> Work | None:  # fmt: skip
-    """`ProcessGroup.begin` of an operation that is one call of MPI, then `ended`."""
+    """Begin an operation that is one call of MPI. Returns the work if `async_op`; otherwise waits for its end."""
     return ended(own.begin(what, lambda: [start()], finish, outputs, inputs), async_op)
 
 

@@ -51,7 +51,7 @@ class Collective(Function):
 
 @cache
 def named(name: str) -> Any:
-    """A subclass of Collective, whose nodes are called NameBackward."""
+    """A subclass of Collective for the operation `name`: its nodes are called NameBackward."""
     return type(name, (Collective,), {})
 
 
@@ -98,7 +98,7 @@ def scatter(tensors: Sequence[Tensor], src: int = 0, group: Any = None) -> Tenso
 
 
 def reduce(tensor: Tensor, dst: int, op: Any = ReduceOp.SUM, group: Any = None) -> Tensor:
-    """The sum of the tensors of all ranks on rank `dst`, whose gradient all ranks get."""
+    """On rank `dst`, the sum of the tensors of all ranks; all ranks get the gradient of this sum."""
 
     def backward(g: Tensor) -> tuple[Tensor]:
         return (written(collectives.broadcast, g, dst, group),)
@@ -140,7 +140,7 @@ def all_gather(tensor: Tensor, group: Any = None) -> tuple[Tensor, ...]:
 
 
 def all_reduce(tensor: Tensor, op: Any = ReduceOp.SUM, group: Any = None) -> Tensor:
-    """The sum of the tensors of all ranks, or what `op` makes of them; the gradient is reduced in the same way."""
+    """The tensors of all ranks, reduced by `op` (default: their sum); the gradient is reduced in the same way."""
 
     def reduced(x: Tensor) -> Tensor:
         return written(collectives.all_reduce, x, op, group)
@@ -151,7 +151,7 @@ def all_reduce(tensor: Tensor, op: Any = ReduceOp.SUM, group: Any = None) -> Ten
 def all_to_all(
     output_tensor_list: Sequence[Tensor], input_tensor_list: Sequence[Tensor], group: Any = None
 ) -> tuple[Tensor, ...]:
-    """input_tensor_list[own rank] of each rank; gradients go the way back."""
+    """input_tensor_list[own rank] of each rank; gradients go back to the ranks that sent the tensors."""
 
     def exchanged(like: Sequence[Tensor], xs: Sequence[Tensor]) -> tuple[Tensor, ...]:
         outs = [zeros_like(y) for y in like]

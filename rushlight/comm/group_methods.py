@@ -93,12 +93,12 @@ def per_rank(value: Any) -> Any:
 
 
 def op_in(given: Any) -> Any:
-    """The reduction in options, or given itself."""
+    """The reduction in options, or the argument itself if it is a reduction."""
     return ReduceOp.SUM if given is None else getattr(given, "reduceOp", given)
 
 
 def root_of(given: Any) -> int:
-    """The root in options, or given itself."""
+    """The root in options, or the argument itself if it is a rank."""
     return 0 if given is None else getattr(given, "rootRank", given)
 
 
@@ -186,7 +186,7 @@ class GroupMethods:
         return collectives.barrier(self, True)
 
     def monitored_barrier(self: Any, timeout: Any = None, wait_all_ranks: bool = False) -> None:
-        """See `torch.distributed.monitored_barrier`."""
+        """Wait until all ranks are here; after the timeout, rank 0 raises RuntimeError with the missing ranks."""
         monitored_barrier(self, timeout, wait_all_ranks)
 
     def get_group_store(self: Any) -> Any:

@@ -100,7 +100,7 @@ class Join:
 
 
 def tell_end(group: Any, ended: bool) -> None:
-    """RuntimeError on all ranks if one of them has `ended`."""
+    """RuntimeError on all ranks if one of them has run out of batches (`ended`)."""
     count = numbers([int(ended)])
     all_reduce(count, group=group)
     if count.item():

@@ -16,7 +16,7 @@ from typing import Any
 from rushlight.comm.rendezvous import launched_by_mpi
 
 NAME = "mpi4py.MPI"
-_wanted: list[bool] = []  # not empty: load MPI itself
+_wanted: list[bool] = []  # if this list is not empty, MPI itself is loaded
 
 
 def mpi() -> Any:

@@ -34,7 +34,7 @@ class ProcessGroup:
         self.backend, self.timeout = backend, timeout
         self.group_desc = description or "undefined"
         self.count = 0  # number of operations begun
-        self.pending: set[Work] = set()  # begun and not complete: MPI uses their memory
+        self.pending: set[Work] = set()  # operations begun and not complete: MPI uses their memory
         self.failed: list[Work] = []
         self.numbers = {rank: i for i, rank in enumerate(self.ranks)}  # {rank in the world: rank in the group}
         self.own = self.numbers[world.rank]
@@ -119,8 +119,8 @@ class ProcessGroup:
         return "".join(found)
 
     def answers(self, kind: str, work: Work, text: str, seconds: float) -> dict[int, str]:
-        """{rank: its text about an operation}, of the ranks that write a text into the store within `seconds`. This
-        rank writes `text`."""
+        """{rank: its text about an operation}, for the ranks that write one into the store within `seconds`. This rank
+        writes `text`."""
         store = self.world.store
         found: dict[int, str] = {}
         end = time.monotonic() + seconds

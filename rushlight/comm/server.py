@@ -58,7 +58,7 @@ def remove_unused_memory(since: float) -> None:
             with open(f"/proc/{number}/maps") as maps:
                 used += maps.read()
         except OSError:
-            continue  # another user's, or one that has ended
+            continue  # the process belongs to another user, or has ended
     for name in os.listdir(SHARED_MEMORY) if used else ():
         path = os.path.join(SHARED_MEMORY, name)
         if name.startswith(("mpich_shm_", "ucx_shm_posix_")) and path not in used:

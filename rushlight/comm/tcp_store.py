@@ -19,7 +19,7 @@ from rushlight.comm.server import APART, BACKLOG, pack, unpack
 from rushlight.comm.store import DEFAULT_TIMEOUT, Store, Text, as_bytes, late
 
 RETRY_SECONDS = 0.05
-SERVERS: list[subprocess.Popen] = []  # started by this process: children to be reaped
+SERVERS: list[subprocess.Popen] = []  # servers that this process has started, and whose exit status it must read
 START_SECONDS = 30.0  # how long a server may take to start
 ANSWER_SECONDS = 10.0  # how long after a request's own timeout its answer may come
 
@@ -84,7 +84,7 @@ class Connection:
             try:
                 sock = socket.create_connection((self.host, self.port), timeout=2.0)
                 sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                if sock.getsockname() != sock.getpeername():  # not connected to itself
+                if sock.getsockname() != sock.getpeername():  # a socket may connect to itself if no server listens
                     return sock
                 sock.close()
             except OSError as error:

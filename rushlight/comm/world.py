@@ -248,7 +248,7 @@ def joined(place: Place, timeout: timedelta) -> Connection:
 
 
 def entered(place: Place, MPI: Any, comm: Any, watch: Connection, timeout: timedelta) -> World:
-    """The world of several processes, after MPI was initialized."""
+    """The world of several processes; MPI is initialized already."""
     comm.Set_errhandler(MPI.ERRORS_RETURN)
     store = TCPStore(place.host, place.port, timeout=timeout)
     world = World(place.rank, place.size, MPI, comm, store)

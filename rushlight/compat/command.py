@@ -42,7 +42,7 @@ def run_program(arguments: argparse.Namespace) -> int:
     except NotAProgram as error:
         print(f"rushlight run: {error}", file=sys.stderr)
         return 2
-    except Exception as error:  # the program's own: as python shows it
+    except Exception as error:  # an error of the program: shown as python shows it
         return fail(error)
     return 0
 

@@ -22,7 +22,7 @@ def run(target: str, arguments: Sequence[str] = (), module: bool = False, teach:
     """Run a program as `python` would: its arguments in sys.argv, its folder first on the path.
 
     `module`: `target` is a module's name, as for `python -m`. A file that ends in .ipynb is a notebook: its code cells
-    run in order, and the last expression of each is shown. `teach`: warn of silent mistakes, see `rushlight.teach`."""
+    run in order, and the last expression of each is shown. `teach`: warn of silent mistakes (`rushlight.teach`)."""
     if not module:
         check_readable(target)
     notebook = cells(target) if not module and target.endswith(".ipynb") else None

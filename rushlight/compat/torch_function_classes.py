@@ -59,7 +59,7 @@ class Finished(partial):
 
 
 class Watched:
-    """`__call__` of the replacement: Python's own function, or `Finished` where the calling code contains the body of a
+    """`__call__` of the replacement: Python's own function, or `Finished` if the calling code contains the body of a
     class that names `__torch_function__`."""
 
     def __get__(self, instance: Any, owner: type) -> Any:

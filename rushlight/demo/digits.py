@@ -11,7 +11,7 @@ from rushlight.demo import BadInput
 
 SHIPPED = Path(__file__).parents[1] / "data" / "digits.csv.gz"
 SIDE, MAX_PIXEL, CLASSES = 8, 16, 10
-MIN_DIGITS = 10  # digits in a file: both parts of the split need some
+MIN_DIGITS = 10  # least number of digits in a file: both parts of the split need some
 
 
 def read_digits(path: Path = SHIPPED) -> tuple[torch.Tensor, torch.Tensor]:

@@ -11,7 +11,7 @@ from rushlight.demo import BadInput
 
 
 def check_folder(folder: Path, names: Iterable[str], overwrite: bool) -> None:
-    """Raise `BadInput` where `write` could not make or fill the folder, or would replace results unasked."""
+    """Raise `BadInput` if `write` could not make or fill the folder, or would replace results unasked."""
     if folder.exists() and not folder.is_dir():
         raise BadInput(f"cannot write to {folder}: it is a file; name a folder with --out")
     try:

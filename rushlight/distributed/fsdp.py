@@ -63,12 +63,12 @@ class CPUOffload:
 
 @dataclass(frozen=True)
 class OffloadPolicy:
-    """See `CPUOffload`."""
+    """Parameters are not offloaded: they are in the CPU's memory."""
 
 
 @dataclass(frozen=True)
 class CPUOffloadPolicy(OffloadPolicy):
-    """See `CPUOffload`."""
+    """No effect: parameters are always in the CPU's memory."""
 
     pin_memory: bool = True
 
@@ -89,32 +89,32 @@ class FullStateDictConfig(StateDictConfig):
 
 @dataclass
 class LocalStateDictConfig(StateDictConfig):
-    """See `StateDictConfig`."""
+    """The settings for LOCAL_STATE_DICT."""
 
 
 @dataclass
 class ShardedStateDictConfig(StateDictConfig):
-    """See `StateDictConfig`."""
+    """The settings for SHARDED_STATE_DICT."""
 
 
 class FullOptimStateDictConfig(FullStateDictConfig):
-    """See `FullStateDictConfig`."""
+    """`FullStateDictConfig` for the state of an optimizer."""
 
 
 OptimStateDictConfig = StateDictConfig
 
 
 class LocalOptimStateDictConfig(LocalStateDictConfig):
-    """See `StateDictConfig`."""
+    """`LocalStateDictConfig` for the state of an optimizer."""
 
 
 class ShardedOptimStateDictConfig(ShardedStateDictConfig):
-    """See `StateDictConfig`."""
+    """`ShardedStateDictConfig` for the state of an optimizer."""
 
 
 @dataclass
 class StateDictSettings:
-    """What `get_state_dict_type` returns."""
+    """The settings that `get_state_dict_type` returns."""
 
     state_dict_type: StateDictType = StateDictType.FULL_STATE_DICT
     state_dict_config: StateDictConfig = field(default_factory=FullStateDictConfig)

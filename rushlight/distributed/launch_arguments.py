@@ -15,7 +15,7 @@ stopped and restarted, at most --max-restarts times.
   rushlight launch --nproc-per-node 4 train.py --epochs 3
   rushlight launch --nnodes 2 --node-rank 0 --rdzv-endpoint host0:29400 train.py
 """
-DEFAULT_PORT = 29500  # of a single machine
+DEFAULT_PORT = 29500  # the port for ranks on a single machine
 RENDEZVOUS_PORT = 29400
 
 

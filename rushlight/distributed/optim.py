@@ -139,7 +139,7 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
 
 
 def copy_settings(groups: Iterable[dict[str, Any]], to: Iterable[dict[str, Any]]) -> None:
-    """Copy the settings of each group, all but its parameters."""
+    """Copy the settings of each group, but not its parameters."""
     for group, own in zip(groups, to):
         own.update({name: value for name, value in group.items() if name != "params"})
 

@@ -9,7 +9,7 @@ from rushlight.distributed.pieces import piece_of
 from rushlight.distributed.tensor import divided
 from rushlight.nn import Module
 
-PREFIX = "_fsdp_wrapped_module."  # in names of parameters inside FullyShardedDataParallel
+PREFIX = "_fsdp_wrapped_module."  # part of the names of parameters inside FullyShardedDataParallel
 
 
 def clean(name: str) -> str:

@@ -241,7 +241,7 @@ class Unit:
             piece.put(t)
 
     def unshard(self) -> None:
-        """Put whole parameters into the module before forward, for inspection."""
+        """Put whole parameters into the module before forward, so that programs can read them."""
         self.put([Parameter(from_array(array), False) for array in self.gather()])
         self.unsharded = True
 

@@ -139,7 +139,7 @@ def expression(op: Op, function: Callable) -> Any:
 
 
 def as_called(value: Any) -> Any:
-    """A formula whose calls have the public order of arguments, for entries with another order."""
+    """The formula, with the arguments of its calls in the public order, which may differ from the entry's order."""
     if isinstance(value, (tuple, list)):
         return type(value)(map(as_called, value))
     if not isinstance(value, Formula):

@@ -21,7 +21,7 @@ def _output_mask(op: Any, input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
 
 
 def _of_masked_tensors(function: Callable) -> Callable:
-    """The function, extended to a MaskedTensor: the function gets the data, and the mask as `mask=`."""
+    """The function, extended to a MaskedTensor: it is called with the data, and with the mask as `mask=`."""
 
     @wraps(function)
     def call(input: Any, *args: Any, mask: Any = None, **settings: Any) -> Any:
@@ -39,7 +39,7 @@ _LAZY = ("MaskedTensor", "as_masked_tensor", "is_masked_tensor", "masked_tensor"
 
 
 def __getattr__(name: str) -> Any:
-    if name in _LAZY:  # a class with __torch_function__ makes calls slower: made on first access
+    if name in _LAZY:  # made on first access, because a class with __torch_function__ makes calls slower
         return getattr(import_module("rushlight.masked.maskedtensor"), name)
     return _give_up(__name__, name)
 

@@ -40,7 +40,7 @@ True
 class profile:
     """Record ops, backward nodes, modules and blocks inside it: a context manager, as torch.profiler.profile.
 
-    `schedule`: a function from the step number to an action, see `schedule()`; call `step()` after each step.
+    `schedule`: a function from the step number to an action (`schedule()` makes one); call `step()` after each step.
     `on_trace_ready(prof)`: called when a recording is done. `record_shapes`: keep the inputs' shapes. Accepted, and
     without effect on a CPU: `activities`, `profile_memory` (bytes are always counted), `with_stack`, `with_flops`,
     `with_modules` (modules are always recorded). The time of an op is the time of its kernel; the few hundred

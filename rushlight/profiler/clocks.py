@@ -95,10 +95,10 @@ class Recorder:
         if event not in stack:  # it began before the recording
             return
         while stack.pop() is not event:
-            pass  # left open by an error
+            pass  # calls that an error left open
         if stack:
             stack[-1].inside += event.cpu_time_total
-        if event.name:  # not at the end of a backward
+        if event.name:  # the event at the end of a backward has no name
             self.events.append(event)
 
 

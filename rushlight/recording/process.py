@@ -21,7 +21,7 @@ def process_state() -> dict[str, Any]:
 
 
 def set_process_state(state: dict[str, Any]) -> None:
-    """Set the budgets, and load Numba if it was loaded: budgets end earlier then."""
+    """Set the budgets, and load Numba if it was loaded in the recorded process: budgets end earlier with Numba."""
     if state["numba"]:
         from rushlight.base.dependencies import numba_loads
 

@@ -17,7 +17,7 @@ _globals: dict[tuple[str, str], Any] = {}
 
 
 def named(thing: Global) -> list[tuple[tuple[str, str], Any]]:
-    """The list of ((module, name), thing): under its own name and its name in torch. A pair gives the name in files."""
+    """[((module, name), thing)] for the thing's own name and its name in torch, or for the name given in a pair."""
     if isinstance(thing, tuple):
         thing, name = thing
         module, _, name = name.rpartition(".")
@@ -27,8 +27,8 @@ def named(thing: Global) -> list[tuple[tuple[str, str], Any]]:
 
 
 def add_safe_globals(safe_globals: Sequence[Global]) -> None:
-    """Allow these classes and functions in files loaded with weights_only=True. (class, "module.name"): its name in
-    files.
+    """Allow these classes and functions in files loaded with weights_only=True. A pair (class, "module.name")
+    also gives the name in files.
 
     >>> from fractions import Fraction
     >>> rushlight.serialization.add_safe_globals([Fraction])

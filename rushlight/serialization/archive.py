@@ -19,8 +19,8 @@ ALIGNMENT = 64
 _LOCAL_HEADER = struct.Struct("<26xHH")
 # end of the file: signature, number of records
 _END = struct.Struct("<4s6xH10x")
-_ZIP64_COUNT = 0xFFFF  # the number is stored elsewhere
-# limit of unpacked bytes: this many, or this many times the file's size
+_ZIP64_COUNT = 0xFFFF  # this number of records means: the true number is stored elsewhere
+# limit of the unpacked bytes of compressed records: the first number, plus the second times the file's size
 MAX_UNPACKED_BYTES, MAX_UNPACKED_RATIO = 2**28, 100
 # limit of a compressed pickle, which makes objects of up to 200 times its bytes
 MAX_PICKLE_BYTES, MAX_PICKLE_RATIO = 2**21, 20

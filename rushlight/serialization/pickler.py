@@ -69,7 +69,7 @@ class Pickler(PurePickler):
         self.memories: dict[Place, SharedMemory] = {}
         self.used: dict[Place, tuple[int, int]] = {}
         self.first = first  # keeps the memory blocks alive, so that addresses are not reused
-        # the field for a view of another storage, in torch before 1.6
+        # an extra field of persistent ids in torch before 1.6, for a storage that is a view of another
         self.view = (None,) if legacy else ()
 
     def persistent_id(self, obj: Any) -> Any:

@@ -52,8 +52,8 @@ DAMAGE = (
 )
 
 
-# Elements that the calls of a file may copy, and more for each byte of the file: a file can refer to a list many times,
-# and each call would copy the list.
+# The number of elements that the calls of a file may copy: a constant, plus a number for each byte of the file. A file
+# can refer to a list many times, and each call would copy the list.
 MAX_COPIED_ELEMENTS, MAX_COPIES_PER_BYTE = 2**20, 4
 # Elements of the tuples in one dict key: the hash of t takes 2**60 steps after 60 times t = (t, t).
 MAX_KEY_ELEMENTS = 1000

@@ -199,7 +199,7 @@ class UpdateRatio(Check):
         "not below the first half by more than twice the standard error of their difference."
     )
     STEPS, EVERY, TARGET, FACTOR = 100, 5, 1e-3, 30.0
-    LEAST, TINY = 30, 1e-5  # steps and ratio at the end of a short program
+    LEAST, TINY = 30, 1e-5  # for a short program, at its end: the least number of steps, and the ratio
 
     def prepare(self) -> None:
         self.notes = Notes(self.noted)

@@ -41,11 +41,11 @@ class Report:
     def __init__(self, quiet: bool = False):
         self.hints: list[Hint] = []
         self.quiet = quiet
-        self.root_array: Any = None  # the number of the one tensor at which backward begins
+        self.root_array: Any = None  # the array of the only tensor at which backward begins
         self.known: set[tuple[str, str]] = set()
 
     def add(self, hint: Hint) -> None:
-        """Keep and print a hint, unless its check has one for this line."""
+        """Keep and print a hint, unless its check has given a hint for this line."""
         if (hint.name, hint.line) in self.known:
             return
         self.known.add((hint.name, hint.line))
@@ -54,7 +54,7 @@ class Report:
 
     @property
     def root_value(self) -> Any:
-        """The number at which backward begins, as an array; None if it begins at several."""
+        """The number at which backward begins, as an array; None if it begins at several numbers."""
         return self.root_array if getattr(self.root_array, "size", 0) == 1 else None
 
     def say(self, text: str) -> None:

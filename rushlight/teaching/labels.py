@@ -107,7 +107,7 @@ class ConstantLabels(Check):
             self.hint(f"{self.samples} targets in {self.batches} batches are {self.value}.")
 
     def of_one_model(self, input: Tensor, labels: np.ndarray) -> bool:
-        """Whether a hint was given: all classes that a Linear layer was compared with are equal."""
+        """Give a hint if all classes that a Linear layer was compared with are equal. Returns whether it was given."""
         node = input._node
         if node is None or op_name(node) != "linear" or input._array.ndim != 2:
             return False
@@ -171,7 +171,7 @@ def embedded(node: Node, positions: int) -> Iterator[np.ndarray]:
 
 
 def keeps(shape: Any, positions: int) -> bool:
-    """Whether the shape has a dimension of features, and a multiple of the positions."""
+    """Whether the sizes besides one dimension (features) multiply to a multiple of `positions`."""
     if shape is None:  # a function of several results
         return True
     return any(prod(shape) // n % positions == 0 for n in shape[1:] if n)

@@ -59,7 +59,7 @@ class ClipTooLate(Check):
 
 
 class Dropped:
-    """An optimizer: `steps` in a row before which most gradients were cleared."""
+    """Note of an optimizer. `steps`: the number of steps in a row before which most gradients were cleared."""
 
     steps = 0
 
@@ -79,7 +79,7 @@ class StepOutsideLoop(Check):
 
     def prepare(self) -> None:
         self.notes = Notes(Dropped)
-        self.passes: list[tuple] = []  # since the last step: (statement, leaves, cleared before)
+        self.passes: list[tuple] = []  # since the last step: (statement, leaves, whether they were cleared)
 
     def on_backward(self, roots: Iterable[Node], nodes: list[Node]) -> None:
         root, found = next(iter(roots)), [*leaves(nodes)]

@@ -9,7 +9,7 @@ from typing import Any
 
 
 def context_decorator(ctx: Any, func: Callable) -> Callable:
-    """The function, with each call inside the context `ctx()`; a generator function, with each step inside."""
+    """The function, each call of which runs inside the context `ctx()`; for a generator function, each step."""
     if isgeneratorfunction(func):
 
         @wraps(func)

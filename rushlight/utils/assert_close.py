@@ -30,7 +30,7 @@ TOLERANCES = {
     dtypes.complex64: (1.3e-6, 1e-5),
     dtypes.complex128: (1e-7, 1e-7),
 }
-# of assert_allclose
+# the tolerances of assert_allclose
 WIDER = {dtypes.float16: (1e-3, 1e-3), dtypes.float32: (1e-4, 1e-5), dtypes.float64: (1e-5, 1e-8)}
 Message = str | Callable[[str], str] | None
 Path = tuple[Any, ...]

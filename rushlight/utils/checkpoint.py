@@ -242,11 +242,11 @@ def detach_variable(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 class Enough(Exception):
-    """All needed values are computed: ends the second run."""
+    """Raised to end the second run when all needed values are computed."""
 
 
 class Part:
-    """A run whose nodes save numbers in place of tensors: the i-th saved tensor is the i-th that the second run
+    """A run whose nodes save numbers in place of tensors: number i stands for the i-th tensor that the second run
     saves.
     """
 

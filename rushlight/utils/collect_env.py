@@ -41,7 +41,7 @@ def installed(name: str) -> str:
 
 
 def main() -> None:
-    """Print it."""
+    """Print the versions and settings."""
     print(get_pretty_env_info())
 
 

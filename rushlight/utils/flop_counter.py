@@ -51,7 +51,7 @@ def attention_flops(q: tuple, k: tuple, v: tuple, backward: bool = False) -> int
 
 
 def product_name(x: tuple, y: tuple) -> str:
-    """torch folds a stack of matrices into one matrix if the other operand is one matrix."""
+    """The name of a product in ATen: torch folds a stack of matrices into one if the other operand is one matrix."""
     return "mm" if len(x) <= 2 or len(y) <= 2 else "bmm"
 
 

@@ -51,12 +51,12 @@ def forked(method: str | None) -> str | None:
 
 
 def get_context(method: str | None = None) -> Any:  # type: ignore[no-redef]
-    """Python's context of this start method; see above for 'spawn'."""
+    """Python's context of this start method; of 'fork' for any method, if the system can fork."""
     return multiprocessing.get_context(forked(method))
 
 
 def set_start_method(method: str | None, force: bool = False) -> None:  # type: ignore[no-redef]
-    """The start method of processes; see above for 'spawn'."""
+    """Set the start method of processes: 'fork' for any method, if the system can fork."""
     multiprocessing.set_start_method(method and forked(method), force=force)
 
 

@@ -22,7 +22,7 @@ LETTERS = "abchkpqrstuvw"  # names for unnamed results; d, e, f, g, i have other
 
 
 class Symbols:
-    """Formulas of nodes. `order`: the nodes, newest first. `values`: {node: result}, where known. `known`: {name:
+    """Formulas of nodes. `order`: the nodes, newest first. `values`: {node: result}, for known results. `known`: {name:
     value} of the names in formulas. `reserved`: names that the user's program uses for other values.
     """
 

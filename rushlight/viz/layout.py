@@ -1,7 +1,7 @@
 """Layered layout of a graph, from the output down, after Sugiyama, Tagawa and Toda (1981).
 
 Four steps: a layer for each box (its longest way from the output); points where long edges pass through the layers
-between; an order in each layer with few crossings; then x, as near to the neighbours' as order allows."""
+between; an order in each layer with few crossings; then x, as near to the x of the neighbours as the order allows."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ def summed_up(use: Use) -> str:
 
 
 def log_likelihood(use: Use) -> str | None:
-    """Ignored labels, class weights, and the three reductions."""
+    """The sentence of a log-likelihood, for ignored labels, class weights and each of the three reductions."""
     saved = use.saved
     target, weight = array_of(saved.get("target")), array_of(saved.get("weight"))
     if target is None or "reduction" not in saved:
@@ -374,7 +374,7 @@ def scaled(what: str) -> Callable[[Node], str]:
 
 STEPPED = "One step after the other along the sequence, each from its input and the state before."
 
-# op -> one sentence, where the formula is not enough
+# op -> one sentence, for ops whose formula is not enough
 FORWARD: dict[str, str | Callable[[Node], str]] = {
     "linear": "Each row of the input with each row of the weights: the sum of products.",
     "convolution": "The kernel slides over the input: at each position the sum of products.",

@@ -31,11 +31,11 @@ class Plot:
         self.figure, self.axes, self.x, self.curves = figure, axes, x, curves
 
     def save(self, path: str | os.PathLike[str], **options: Any) -> None:
-        """Write the picture: .png, .svg, .pdf; options as of matplotlib's `savefig`."""
+        """Write the picture: .png, .svg, .pdf; the options are those of matplotlib's `savefig`."""
         self.figure.savefig(path, **{"dpi": 130, **options})
 
     def show(self) -> None:
-        """Open a window, where matplotlib has a display."""
+        """Open a window, if matplotlib has a display."""
         from matplotlib import pyplot
 
         pyplot.figure(figsize=self.figure.get_size_inches())

@@ -140,7 +140,7 @@ def paint(found: Graph, path: str | os.PathLike[str]) -> None:
     texts, points, routes, _ = placed(found)
     width, height = (max(getattr(p, a) for p in points) + 120 for a in "xy")
     dpi = min(110.0, 2e6 / max(width, height))
-    readable = dpi * FONT / 72 > 3  # pixels; 3,000 boxes would take two minutes to write
+    readable = dpi * FONT / 72 > 3  # height of letters in pixels; the letters of 3,000 boxes would take two minutes
     figure = Figure(figsize=(width / 100, height / 100), dpi=dpi if readable else dpi / 2)
     axes = figure.add_axes((0, 0, 1, 1))
     axes.set(xlim=(0, width), ylim=(height, 0), frame_on=False, xticks=[], yticks=[])

@@ -45,7 +45,7 @@ def steps(model: Any, optimizer: Any = None, *, every: int = 1, loss: str = "los
 
 
 class TrainingPage:
-    """The recorded steps of a training loop: see `viz.steps`. `html()` is the page, `save(path)` writes it.
+    """The steps of a training loop that `viz.steps` has recorded. `html()` is the page, `save(path)` writes it.
 
     >>> model = rushlight.nn.Linear(1, 1)
     >>> with rushlight.viz.steps(model) as page:

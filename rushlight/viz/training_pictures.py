@@ -1,7 +1,7 @@
 """Pictures of training, by matplotlib: losses, histograms by layer, decision boundaries, filters.
 
-Each function returns a matplotlib Figure, which a notebook shows; `figure.savefig(path)` writes it. Colours of text and
-background are matplotlib's: `plt.style.use("dark_background")` makes all pictures dark."""
+Each function returns a matplotlib Figure, which a notebook shows; `figure.savefig(path)` writes it. The colours of text
+and background are matplotlib's: `plt.style.use("dark_background")` makes all pictures dark."""
 
 from __future__ import annotations
 
@@ -514,7 +514,7 @@ def evaluating(model: Any) -> Any:
 
 
 def columns_of(log: Any) -> dict[str, np.ndarray]:
-    """{name: numbers} of a log; nan where a step has no number of this name."""
+    """{name: numbers} of a log; nan if a step has no number of this name."""
     rows: list[Mapping[str, Any]]
     if isinstance(log, (str, os.PathLike)):
         with open(log, newline="", encoding="utf-8") as file:

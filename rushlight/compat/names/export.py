@@ -68,7 +68,7 @@ def export(
     """Record the calls of a module in a graph, by `torch.fx.symbolic_trace`; run the graph once on the arguments.
 
     Sizes are never fixed, so `dynamic_shapes` is accepted and changes nothing. TypeError unless `mod` is a module and
-    `args` a tuple; fx's TraceError where the program depends on values.
+    `args` a tuple; fx's TraceError if the program depends on values.
 
     >>> program = rushlight.export.export(rushlight.nn.ReLU(), (rushlight.ones(2),))
     >>> program.module()(rushlight.tensor([-1.0, 2.0]))

@@ -12,11 +12,11 @@ class Storage(Absent):
 
 
 class HuggingFaceStorageReader(Storage):
-    """See `Storage`."""
+    """A name that libraries import; a call raises NotImplementedError."""
 
 
 class HuggingFaceStorageWriter(Storage):
-    """See `Storage`."""
+    """A name that libraries import; a call raises NotImplementedError."""
 
 
 __all__ = ["HuggingFaceStorageReader", "HuggingFaceStorageWriter"]

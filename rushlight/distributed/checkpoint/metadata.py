@@ -73,7 +73,7 @@ class Encoding(int):
 
 
 def new_record(cls: Any) -> Record:
-    """copyreg.__newobj__ of a record."""
+    """In place of copyreg.__newobj__, by which pickles make objects: a new record."""
     if cls not in CLASSES.values():
         raise refusal(f"the file makes an object of {cls}")
     return cls(None)

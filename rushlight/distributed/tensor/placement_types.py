@@ -1,4 +1,4 @@
-"""torch.distributed.tensor.placement_types: see the package."""
+"""torch.distributed.tensor.placement_types: the classes of rushlight.distributed.tensor."""
 
 from __future__ import annotations
 

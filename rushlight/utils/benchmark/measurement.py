@@ -14,7 +14,7 @@ import numpy as np
 from rushlight.base.threads import get_num_threads, set_num_threads
 
 UNITS = {"ns": ("nanosecond", 1e-9), "us": ("microsecond", 1e-6), "ms": ("millisecond", 1e-3), "s": ("second", 1)}
-# ratios of the interquartile range to the median from which on warnings are shown
+# the least ratios of the interquartile range to the median for which the two warnings are shown
 UNRELIABLE_SPREAD, VERY_UNRELIABLE_SPREAD = 0.1, 0.25
 # least width of a confidence interval; most significant digits
 MIN_INTERVAL_SECONDS, MAX_DIGITS = 25e-9, 5

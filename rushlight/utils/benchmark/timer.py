@@ -79,8 +79,8 @@ class Timer:
             return self._repeated(self._runs(0.05), min_run_time, settled, max_run_time, callback)
 
     def _runs(self, min_run_time: float) -> int:
-        """The number of runs per measurement: the least power of ten whose time is a thousandth of the total, and
-        10,000 timer overheads.
+        """The number of runs per measurement: the least power of ten that takes at least a thousandth of the total
+        time, and at least 10,000 times the overhead of the timer.
         """
         start, number = median(self._seconds(0) for _ in range(5)), 1
         while True:

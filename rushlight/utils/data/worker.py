@@ -27,7 +27,7 @@ from rushlight.utils.data.pipe import Packed, packed, receive, send
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
-BATCH, ERROR, END = "batch", "error", "end"  # the answer to a task
+BATCH, ERROR, END = "batch", "error", "end"  # the kinds of answers to a task
 RESUME = "resume"  # a message instead of a task: restart the data set
 
 

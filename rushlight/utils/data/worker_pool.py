@@ -29,8 +29,8 @@ _ends: WeakSet[Connection] = WeakSet()
 def context_of(given: Any) -> BaseContext:
     """The context, given by name or object; by default the program's, fork on Linux, or Python's default.
 
-    From Python 3.14 on, Python's default on Linux is 'forkserver'. It shows as the program's choice once it was used,
-    so it counts as a choice only as an argument.
+    From Python 3.14 on, Python's default on Linux is 'forkserver'. Python reports it as the program's choice once it
+    was used, so it counts as a choice only if it is given as an argument.
     """
     import multiprocessing
 
@@ -86,7 +86,7 @@ class Member:
         finally:
             from_program.close()
             to_program.close()
-        # whether it still has samples; tasks without an answer
+        # whether the worker still has samples; the number of its tasks without an answer
         self.active, self.tasks_open = True, 0
 
     def give(self, message: Any) -> None:

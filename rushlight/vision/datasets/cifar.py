@@ -26,7 +26,7 @@ class ArrayUnpickler(pickle.Unpickler):
         if name == "_reconstruct" and module in ("numpy.core.multiarray", "numpy._core.multiarray"):
             return np._core.multiarray._reconstruct  # type: ignore[attr-defined]
         if (module, name) == ("_codecs", "encode"):
-            return encode  # of latin1 only
+            return encode  # this function accepts only latin1
         raise pickle.UnpicklingError(f"the file refers to {module}.{name}: this is not a file of CIFAR")
 
 

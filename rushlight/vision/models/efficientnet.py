@@ -74,7 +74,7 @@ class MBConv(Block):
 
 
 class FusedMBConv(Block):
-    """As MBConv, with one full convolution in place of expansion and depthwise convolution: faster for few channels."""
+    """MBConv with one full convolution in place of expansion and depthwise convolution: faster for few channels."""
 
     def layers(self, cnf: Stage, wide: int, conv: Callable[..., nn.Module]) -> list[nn.Module]:
         if wide == cnf.channels:

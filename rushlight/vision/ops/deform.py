@@ -126,7 +126,7 @@ class DeformConv2d(nn.Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draw the weight, then the bias, as nn.Conv2d."""
+        """Draw the weight, then the bias, as nn.Conv2d does."""
         nn.Conv2d.reset_parameters(self)  # type: ignore[arg-type]
 
     def forward(self, input: Tensor, offset: Tensor, mask: Tensor | None = None) -> Tensor:

@@ -33,7 +33,7 @@ def sigmoid_focal_loss(
 
 
 def reduced(loss: Tensor, reduction: str) -> Tensor:
-    """The losses, their mean (0 without losses) or their sum."""
+    """By `reduction`: the losses themselves, their mean (0 for no losses) or their sum."""
     if reduction not in ("none", "mean", "sum"):
         raise value_error(f"Invalid Value for arg 'reduction': '{reduction}'", "it is 'none', 'mean' or 'sum'")
     return loss if reduction == "none" else loss.mean() if reduction == "mean" and loss.numel() else loss.sum()

@@ -59,9 +59,9 @@ def placed(boxes: Tensor | Sequence[Tensor]) -> tuple[ndarray, ndarray]:
 
 
 def shares(start: ndarray, size: ndarray, cells: int, n: int, ratio: int) -> ndarray:
-    """(K, cells, n): the weight of each of n pixels in each cell, in one dimension. `start`, `size`: of the K boxes."""
+    """(K, cells, n): the weight of each of n pixels in each cell, in one dimension. `start`, `size`: the K boxes."""
     step = size / start.dtype.type(cells)
-    points = np.full(len(start), ratio) if ratio > 0 else np.ceil(step).astype(int)  # in a cell
+    points = np.full(len(start), ratio) if ratio > 0 else np.ceil(step).astype(int)  # per cell
     k, cell, point = np.ogrid[: len(start), :cells, : max(points.max(initial=0), 1)]
     each = (step / np.maximum(points, 1).astype(start.dtype))[:, None, None]
     at = start[:, None, None] + cell.astype(start.dtype) * step[:, None, None] + (point + start.dtype.type(0.5)) * each

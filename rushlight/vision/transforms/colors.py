@@ -47,7 +47,7 @@ def check_factor(name: str, factor: float) -> None:
 
 
 def adjust_brightness(img: Any, brightness_factor: float) -> Any:
-    """min(factor image, most): colours times the factor, 0 is black, 1 the image itself.
+    """min(factor image, most): colours times the factor. Factor 0 gives black, 1 the image itself.
 
     >>> rushlight.vision.transforms.functional.adjust_brightness(rushlight.ones(3, 1, 1), 0.5).flatten()
     tensor([0.5000, 0.5000, 0.5000])
@@ -59,7 +59,7 @@ def adjust_brightness(img: Any, brightness_factor: float) -> Any:
 
 
 def adjust_contrast(img: Any, contrast_factor: float) -> Any:
-    """grey + factor (image - grey), grey the mean: 0 is grey, 1 the image itself.
+    """grey + factor (image - grey), where grey is the mean. Factor 0 gives a grey image, 1 the image itself.
 
     >>> rushlight.vision.transforms.functional.adjust_contrast(rushlight.tensor([[[0., 1.]]]).repeat(3, 1, 1), 0.0)[0]
     tensor([[0.5000, 0.5000]])
@@ -77,7 +77,7 @@ def adjust_contrast(img: Any, contrast_factor: float) -> Any:
 
 
 def adjust_saturation(img: Any, saturation_factor: float) -> Any:
-    """grey + factor (image - grey), grey of each pixel: 0 has no colours, 1 is the image itself.
+    """grey + factor (image - grey), where grey is the grey of each pixel. Factor 0 removes colours, 1 changes nothing.
 
     >>> red = rushlight.tensor([1., 0., 0.]).reshape(3, 1, 1)
     >>> rushlight.vision.transforms.functional.adjust_saturation(red, 0.0).flatten()
@@ -166,7 +166,7 @@ def adjust_gamma(img: Any, gamma: float, gain: float = 1) -> Any:
 
 
 def adjust_sharpness(img: Any, sharpness_factor: float) -> Any:
-    """blurred + factor (image - blurred): 0 is a blurred image, 1 the image itself, 2 twice as sharp.
+    """blurred + factor (image - blurred). Factor 0 gives a blurred image, 1 the image itself, 2 one twice as sharp.
 
     >>> rushlight.vision.transforms.functional.adjust_sharpness(rushlight.full((1, 3, 3), 0.5), 2.0).mean()
     tensor(0.5000)

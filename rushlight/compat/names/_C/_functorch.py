@@ -36,7 +36,7 @@ def maybe_get_bdim(tensor: Tensor) -> int:
 
 
 def _add_batch_dim(tensor: Tensor, dim: int, level: int) -> Tensor:
-    """The batched tensor of `tensor`, whose samples lie along `dim`, for a running vmap."""
+    """The batched tensor of `tensor`, for a running vmap; `dim` is the dimension of its samples."""
     return wrap(TENSORS["movedim"](tensor, dim, 0), running(level))
 
 

@@ -70,7 +70,7 @@ def is_initialized() -> bool:
 
 
 def device_count() -> int:
-    """1, however many cores it has."""
+    """1: the CPU is one device, whatever the number of its cores."""
     return 1
 
 

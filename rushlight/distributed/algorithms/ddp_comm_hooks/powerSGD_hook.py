@@ -49,7 +49,7 @@ class PowerSGDState:
 
 
 def orthogonal(matrix: np.ndarray, epsilon: float) -> np.ndarray:
-    """The matrix with orthonormal columns of the same span."""
+    """A matrix with orthonormal columns that span the same space."""
     if epsilon == 0:
         return np.linalg.qr(matrix)[0].astype(matrix.dtype)
     for i in range(matrix.shape[1]):
