@@ -38,7 +38,7 @@ class Absent:
 
 
 class AbsentOptEinsum(Absent):
-    """In place of the library opt_einsum, which einsum does not need: it finds the order of its products itself."""
+    """In place of the library opt_einsum: einsum needs no library to find the order of products."""
 
     strategy = None
 

@@ -39,7 +39,7 @@ __all__ = [
 
 
 def _is_checkpoint_valid() -> bool:
-    """Whether the running backward computes all gradients (`Tensor.backward`), not those of chosen inputs (`grad`)."""
+    """Whether the running backward computes all gradients (`Tensor.backward`), not only some of them (`grad`)."""
     return not mode().targeted
 
 

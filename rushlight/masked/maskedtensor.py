@@ -271,7 +271,7 @@ class MaskedTensor(Tensor):
         return held(data, self._masked_mask)
 
     def _plus(self, other: Any) -> Any:
-        """The sum of two gradients; an element is valid if it is valid in at least one of them."""
+        """The sum of two gradients; the valid elements of either are valid."""
         if not isinstance(other, MaskedTensor):
             return self._filled() + other
         mask = self._masked_mask | other._masked_mask

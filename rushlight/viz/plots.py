@@ -31,7 +31,7 @@ class Plot:
         self.figure, self.axes, self.x, self.curves = figure, axes, x, curves
 
     def save(self, path: str | os.PathLike[str], **options: Any) -> None:
-        """Write the picture: .png, .svg, .pdf; the options are those of matplotlib's `savefig`."""
+        """Write the picture: .png, .svg, .pdf; `options`: as for matplotlib's `savefig`."""
         self.figure.savefig(path, **{"dpi": 130, **options})
 
     def show(self) -> None:

@@ -19,7 +19,8 @@ from rushlight.viz.graph_formulas import Symbols, is_partial, readable
 from rushlight.viz.node_names import CALL_ORDER, MAX_EXPRESSION_LETTERS, Places
 from rushlight.viz.op_sentences import ELEMENTWISE, Use, backward_sentence, forward_sentence, into_a_part, saved_by
 
-ARITHMETIC = {"add", "sub", "mul", "div", "pow", "neg", "mm", "dot", "mv", "square"}  # shown with signs
+# ops that are written with signs, such as + and @
+ARITHMETIC = {"add", "sub", "mul", "div", "pow", "neg", "mm", "dot", "mv", "square"}
 # A number with more digits than a factor needs; a bound used in a comparison keeps its digits.
 LONG_NUMBER = re.compile(r"(?<![\d.])(?<![<>=] )(?<![<>=] -)\d+\.\d{6,}")
 INDEXING = ("index", "getitem")
