@@ -27,7 +27,7 @@ class Context:
     """The `ctx` of a user's op: users may set any attribute. rushlight's own attributes begin with an underscore."""
 
     def __init__(self, node: FunctionNode, needs_input_grad: tuple):
-        self._node = ref(node)  # weak, since the node refers to the ctx: no reference cycle
+        self._node = ref(node)  # a weak reference, because the node refers to the ctx: no reference cycle
         self._to_save: tuple = ()  # from save_for_backward
         self._to_save_forward: tuple | None = None  # from save_for_forward
         self._dirty: tuple = ()  # from mark_dirty

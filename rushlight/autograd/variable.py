@@ -11,7 +11,7 @@ from rushlight.core.views import detached
 
 
 class VariableType(type):
-    """Every tensor is a Variable."""
+    """The class of `Variable`: every tensor is an instance of Variable."""
 
     def __instancecheck__(cls, other: Any) -> bool:
         return isinstance(other, Tensor)

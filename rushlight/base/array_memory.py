@@ -31,7 +31,7 @@ def memory_of(tensor: Any) -> Any:
 
 
 def extent(array: ndarray) -> tuple[ndarray, ndarray, int, int]:
-    """(array, the whole memory under it as (n,) uint8, first byte, last byte + 1 of the array's elements there).
+    """(array, the whole memory under it as (n,) uint8, start, end): its elements are in the bytes start to end - 1.
 
     An array that torch cannot describe by an offset and non-negative strides in whole elements is copied first.
     """

@@ -300,7 +300,7 @@ def _of_kinds(*kinds: dtype | None) -> dtype:
 
 
 def _combine(first: dtype, later: dtype) -> dtype:
-    """The dtype `first`, raised to the category of `later`, the dtype of later kinds of operands."""
+    """The dtype `first`, or a dtype of the category of `later` if that is higher. `later`: of the later kinds."""
     if first.is_floating_point and later.is_complex:
         return first.to_complex()
     if first is bool_:

@@ -443,7 +443,7 @@ def not_a_tensor(function: str, name: str, place: int, value: Any) -> TypeError:
     )
 
 
-# Beginnings and parts of Python's messages for a value of the wrong type.
+# Parts of Python's messages for a value of the wrong type.
 OF_KINDS = (  # compiled on the first error, to keep the import fast
     "not supported between|unsupported operand|must be real number|cannot be interpreted|is not iterable|has no "
     "len|could not convert string|invalid literal|values to unpack|truth value of an array|bad operand type|not "

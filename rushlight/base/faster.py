@@ -19,7 +19,7 @@ from rushlight.base.dtypes import HALVES
 
 PLUG = "rushlight.fast"
 
-# Code objects of functions that compute in another way after NotReady (loops/background.py).
+# Code objects of functions that catch NotReady and then compute in another way (loops/background.py).
 FALLING_BACK: set[CodeType] = set()
 
 
@@ -49,7 +49,7 @@ def index() -> Any:
 
 
 def site(reference: Callable) -> Callable:
-    """The kernel with the faster way from SITES in fast/index.py, found by the kernel's module and name. The way is a
+    """The kernel, with the faster way that SITES in fast/index.py lists for its module and name. The way is a
     function with the same name and arguments; it returns None if the reference kernel should run.
     """
     from_elements: float | None = None  # the least size of the first array; read on the first call

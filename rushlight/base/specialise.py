@@ -286,7 +286,7 @@ class Folder:
         return ast.Subscript(node_of(value, node), self.node(node.slice), node.ctx)
 
     def slice(self, node: ast.expr) -> Value | None:
-        """The index; None for a slice that is not known."""
+        """The index; None for a slice whose value is not known."""
         if not isinstance(node, ast.Slice):
             return self.expression(node)
         parts = [Known(None) if one is None else self.expression(one) for one in (node.lower, node.upper, node.step)]

@@ -97,7 +97,7 @@ def forget_shared_memory() -> None:
 
 
 def finalize_at_exit(MPI: Any) -> None:
-    """Under mpiexec, a rank that ends without MPI_Finalize counts as failed. A rank that fails must end all ranks."""
+    """Call MPI_Finalize at exit: under mpiexec, a rank without it counts as failed. A failed rank ends all ranks."""
     hook = sys.excepthook
     failed = []
 

@@ -30,7 +30,7 @@ from rushlight.distributed.launch_arguments import (
     settings,
 )
 
-GRACE_SECONDS = 3.0  # between SIGTERM and SIGKILL
+GRACE_SECONDS = 3.0  # time between SIGTERM and SIGKILL
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 DIES_WITH_PARENT = 1  # PR_SET_PDEATHSIG of prctl
 

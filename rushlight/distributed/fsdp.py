@@ -470,7 +470,7 @@ def always_wrap_policy(*args: Any, **kwargs: Any) -> bool:
 
 
 class ModuleWrapPolicy:
-    """The modules of some classes."""
+    """A policy that wraps the modules of these classes."""
 
     def __init__(self, module_classes: Any):
         self.classes = tuple(module_classes)

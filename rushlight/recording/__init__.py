@@ -23,7 +23,7 @@ class Steps:
 
     def __init__(self, loader: Iterable, every: int, epochs: int, objects: dict[str, Any]):
         checkpoint.check_objects(objects)
-        background.wait()  # loops that take over at a random time would change last bits
+        background.wait()  # wait for compiled loops: if they took over at a random time, last bits would change
         self.loader, self.every, self.epochs, self.objects = loader, every, epochs, objects
         self.step = self.epoch = self.index = 0
         self.last_epoch_of: int | None = None  # the step whose epoch is the last one

@@ -21,7 +21,7 @@ except ImportError:  # Windows, where an open file cannot be removed
     fcntl = cast(Any, None)
 
 SUFFIX = ".saving"
-RANDOM_BYTES = 4  # random part of a temporary file's name
+RANDOM_BYTES = 4  # bytes of the random part of a temporary file's name
 
 
 @contextmanager

@@ -16,7 +16,7 @@ from rushlight.serialization.atomic_write import replacing
 
 from .archive import Damaged, check_records, unpack
 
-MAX_HEADER_BYTES = 2**16  # longest header of an .npy file
+MAX_HEADER_BYTES = 2**16  # the longest header of an .npy file that is read
 HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
 
 

@@ -144,7 +144,7 @@ class Use:
 class WithoutGradient(Check):
     """The base of checks of parameters that get no gradient while others of their optimizer do."""
 
-    STEPS = LEAST = 0  # number of steps: while the program runs, and at its end
+    STEPS = LEAST = 0  # steps needed for a hint: while the program runs, and at its end
     result = ""  # the last part of the hint
 
     def prepare(self) -> None:

@@ -296,7 +296,7 @@ def is_value(expression: ast.AST, modules: set[str]) -> bool:
     return not (isinstance(expression, ast.Name) and expression.id in modules)
 
 
-FOLDS = ("sum", "reduce", "prod")  # functions with one result, even if they add or multiply many times
+FOLDS = ("sum", "reduce", "prod")  # functions with one result, even if they make many additions or multiplications
 ONE_OP = {"Linear", "Embedding", "LayerNorm", "GroupNorm"}  # modules that make a single op
 ONE_OP |= {f"{kind}{n}d" for kind in ("Conv", "BatchNorm", "InstanceNorm") for n in (1, 2, 3)}
 MAX_EXPRESSION_LETTERS = 24  # longest expression shown in place of a name

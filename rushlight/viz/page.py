@@ -66,7 +66,7 @@ CONSTANTS = {  # (op, input) -> the name that programs use
 SCRIPTS = ("numbers.js", "graph_layout.js", "page.js")
 MAX_LABEL_LETTERS = 24  # most characters of a formula in a box
 MAX_NODES = 5000
-MAX_CHILDREN, SLICE = 20, 10  # most numbered modules shown side by side; more are grouped into one that closes
+MAX_CHILDREN, SLICE = 20, 10  # most numbered modules shown side by side; more are shown in groups of 10
 CONTEXT_LINES = 3  # lines of source shown above and below a statement
 FREED = (
     "Backward has run through this graph already and freed what the ops had saved, so the numbers of the steps "

@@ -16,7 +16,7 @@ from rushlight.viz.text import COLOURS, dot_text, grouped
 
 LETTER, LINE = 6.65, 15.0  # width of a letter of 11 px monospace, and line height
 PAD, MARGIN = 9.0, 16.0  # space inside a box, and around the picture
-# most boxes of a picture; most boxes that Graphviz draws in about a second
+# most boxes of a picture; most boxes for Graphviz: it needs about a second for 400
 MAX_BOXES, MAX_GRAPHVIZ_BOXES = 5000, 400
 FONT = 7.5  # points, in pictures by matplotlib
 STROKES = {"output": "#d9a520", "op": "#aab2c0", "leaf": "#5fa874", "module": "#5b7fb5"}

@@ -19,7 +19,7 @@ config = Config(
     fx_graph_cache=True,
     force_disable_caches=False,
 )
-# the cache of loops is not torch's
+# contexts for torch's cache of compiled code: no effect here
 utils = SimpleNamespace(fresh_inductor_cache=nullcontext, fresh_cache=nullcontext)
 
 importable(__name__, "config", "utils")

@@ -127,7 +127,7 @@ def world_of(process_group: Any, no_dist: bool) -> ProcessGroup | None:
 class Writing:
     """A checkpoint that is being written: `snapshot` of the values, then `write`."""
 
-    counts: dict[str, int] = {}  # {folder: number of checkpoints}, so that each has other keys in the store
+    counts: dict[str, int] = {}  # {folder: number of checkpoints}; the number makes the keys in the store unique
 
     def __init__(self, state_dict: dict[str, Any], path: Any, group: ProcessGroup | None):
         self.path, self.group = Path(path), group

@@ -177,11 +177,11 @@ class DataLoader(Suggesting, Generic[B]):
         return self.batch_sampler if self._auto_collation else self.sampler
 
     def _team(self) -> WorkerIterator:
-        """The workers with new seeds; the same processes again if they are persistent and alive."""
+        """The workers: new processes with new seeds, or the previous processes if they are persistent and alive."""
         if self._iterator is not None and self._iterator.close.alive:
             return self._iterator
         recipe = Recipe.of(self)
-        # torch also calls the sampler twice: before the seed, and for the order
+        # as in torch, the sampler is called twice: here, before the seed is drawn, and later for the order
         numbers(self, recipe)
         n, seed = self.num_workers, drawn_seed(self.generator)
         jobs = [Job(i, n, seed, recipe, self.worker_init_fn) for i in range(n)]
@@ -204,7 +204,7 @@ class _SingleProcessDataLoaderIter:
     def __init__(self, loader: Any):
         """`loader`: a DataLoader, or another object with the attributes that `Recipe.of` and `numbers` read."""
         recipe = Recipe.of(loader)
-        # before the seed is drawn, as in torch: a sampler may draw here
+        # as in torch, this comes before the seed: a sampler may draw random numbers here
         self._sampler_iter = numbers(loader, recipe)
         drawn_seed(loader.generator)  # torch draws a seed even without workers
         self._fetch, self._loader, self._num_yielded = recipe.fetcher(), loader, 0

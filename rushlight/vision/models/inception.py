@@ -14,7 +14,7 @@ from rushlight.vision.models.weights import imagenet, model
 
 __all__ = ["Inception3", "InceptionOutputs", "Inception_V3_Weights", "inception_v3"]
 
-# (mean, std) of each colour in torchvision; mean and std for the original weights
+# (mean, std) of each colour in torchvision; the number that is both mean and std for the original weights
 OURS, THEIRS = ((0.485, 0.229), (0.456, 0.224), (0.406, 0.225)), 0.5
 
 
