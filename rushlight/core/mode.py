@@ -82,7 +82,7 @@ class Inner(Watcher):
     outer: Watcher | None = None
 
     def enclosed(self) -> dict[str, Any]:
-        """The changes to the mode that enter this watcher; the present watcher becomes `outer`."""
+        """The fields of the mode inside this watcher; the present watcher becomes `outer`."""
         self.outer = mode().watch
         self.records = self.outer is not None and self.outer.records
         self.differentiates = self.outer is not None and self.outer.differentiates

@@ -6,7 +6,7 @@ beyond the last one visible to any of the T are read. After Rabe and Staats, "Se
 Memory" (2021), and Dao, "FlashAttention-2" (2023).
 
 Arrays are passed by their ids, as in fast/matmul_loops.py: the loop reads addresses and strides from NumPy's own
-objects, for which Python would take 6 us. The numbers of a row must be contiguous, or the loop returns False; a mask
+objects; Python would take 6 us to read them. The numbers of a row must be contiguous, or the loop returns False; a mask
 (0: none) may have any strides. Rows come 8 at a time, or one at a time if at most two are left; otherwise they are
 padded with zeros (39 queries: 0.85 of the time).
 
