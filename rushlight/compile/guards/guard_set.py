@@ -250,7 +250,7 @@ class Snapshot:
         todo += [function.__defaults__, function.__kwdefaults__]
 
     def mention(self, names: set[str], todo: list) -> None:
-        """Record the attributes that have these names, also those of objects visited before."""
+        """Record the attributes with these names, including the attributes of objects visited before."""
         new, self.names = names - self.names, names | self.names
         for name in sorted(self.unnamed if new & ANY_NAME else new & self.unnamed.keys()):
             for container, key, value in self.unnamed.pop(name):
