@@ -113,7 +113,7 @@ def total(x: Any, dim: Any, *keepdim: Any) -> Formula:
     return Formula("call", Formula("name", "sum"), (x, dim, *keepdim), {})
 
 
-# A world (name in a rule -> its meaning): functions in rules that have a shorter text. `rows` merges all leading
+# A world: functions in rules that have a shorter text (name -> meaning). `rows` merges all leading
 # dimensions, and `unrows` restores them. A formula shows the two-dimensional case, in which neither changes anything.
 SHORT: dict[str, Callable[..., Any]] = {
     "mm": lambda x, y: x @ y,
@@ -250,7 +250,7 @@ def plain(value: Any) -> tuple[str, int]:
 # -- LaTeX -----------------------------------------------------------------------------------------
 
 GREEK = {"alpha", "beta", "gamma", "delta", "epsilon", "lambda", "mu", "pi", "sigma", "tau"}
-# Names in formulas -> LaTeX.
+# A world: names in formulas -> LaTeX.
 NAMED = {name: f"\\{name}" for name in ("sin", "cos", "tan", "sinh", "cosh", "tanh", "log", "min", "max")} | {
     "asin": "\\arcsin",
     "acos": "\\arccos",
@@ -262,7 +262,7 @@ NAMED = {name: f"\\{name}" for name in ("sin", "cos", "tan", "sinh", "cosh", "ta
     "log10": "\\log_{10}",
     "digamma": "\\psi",
 }
-# Functions with a special notation in LaTeX.
+# A world: functions with a special notation in LaTeX.
 NOTATION: dict[str, Callable[..., str]] = {
     "exp": lambda x: f"e^{{{latex(x)}}}",
     "exp2": lambda x: f"2^{{{latex(x)}}}",

@@ -39,7 +39,7 @@ from rushlight.core.table import TABLE
 from rushlight.core.worlds import ARRAYS
 from rushlight.optim.rule import HINT, RuleError, check_results, evaluate, names_of
 
-# The names in a rule: ops of numbers as text. `pow` and the comparisons are for numbers only.
+# A world: ops of numbers as text (names in a rule -> text). `pow` and the comparisons are for numbers only.
 FORMULAS = {
     "add": "{} + {}", "sub": "{} - {}", "mul": "{} * {}", "div": "{} / {}", "pow": "{} ** {}", "neg": "-{}",
     "gt": "{} > {}", "lt": "{} < {}", "ge": "{} >= {}", "le": "{} <= {}", "eq": "{} == {}", "ne": "{} != {}",
