@@ -327,20 +327,22 @@ def layers(nn: Any, *sizes: int) -> list[Any]:
 
 
 def dlrm(nn: Any) -> Any:
-    """DLRM: 13 numbers, 26 tables of 1000 x 16, products of all pairs, MLPs to 512 and 256; 891,985 parameters."""
+    """DLRM: 13 numbers, 26 tables of 1000 x 16, products of all pairs, MLPs to 512 and 256; 891,985 parameters.
+
+    Each table is an Embedding: an EmbeddingBag of one row computes the same, and ONNX would need a loop for it."""
     lib = library(nn)
     above, below = np.tril_indices(TABLES + 1, -1)  # the pairs
 
     class DLRM(nn.Module):
         def __init__(self) -> None:
             super().__init__()
-            self.tables = nn.ModuleList([nn.EmbeddingBag(ROWS, FEATURES, mode="sum") for _ in range(TABLES)])
+            self.tables = nn.ModuleList([nn.Embedding(ROWS, FEATURES) for _ in range(TABLES)])
             self.bottom = nn.Sequential(*layers(nn, 13, 512, 256, 64, FEATURES))
             self.top = nn.Sequential(*layers(nn, FEATURES + len(above), 512, 256), nn.Linear(256, 1), nn.Sigmoid())
             self.register_buffer("pairs", lib.tensor(above * (TABLES + 1) + below), persistent=False)
 
         def forward(self, numbers: Any, ids: Any) -> Any:
-            # numbers: (batch, 13); ids: (batch, TABLES, 2), two rows of each table
+            # numbers: (batch, 13); ids: (batch, TABLES), a row of each table
             dense = self.bottom(numbers)
             rows = [table(ids[:, k]) for k, table in enumerate(self.tables)]
             features = lib.stack([dense, *rows], 1)
@@ -374,7 +376,7 @@ def sentences(rng: np.random.Generator, batch: int) -> Arrays:
 
 
 def clicks(rng: np.random.Generator, batch: int) -> Arrays:
-    return rng.standard_normal((batch, 13), np.float32), rng.integers(0, ROWS, (batch, TABLES, 2))
+    return rng.standard_normal((batch, 13), np.float32), rng.integers(0, ROWS, (batch, TABLES))
 
 
 @dataclass(frozen=True)
