@@ -1,9 +1,8 @@
-"""Elementwise ops as text: a rule of the table run on symbols that have a dtype and record the operations applied to
-them.
+"""Elementwise ops as text, or as machine code: a rule of the table run on symbols that have a dtype.
 
-The text becomes the body of a fused loop. Constants of a rule take the dtype of the other operand, so that a float32
-loop stays in float32. Functions come from the scalars world (loops/scalar_math.py); others are expanded by their own
-rule.
+A printer makes the element of a symbol: `TextPrinter` writes the expression of a fused loop; the printer of
+compile/native emits LLVM instructions. Constants of a rule take the dtype of the other operand, so that a float32 loop
+stays in float32. Functions come from the scalars world (loops/scalar_math.py); others are expanded by their own rule.
 """
 
 from __future__ import annotations
@@ -41,8 +40,7 @@ def infix(sign: str, rank: int, result: np.dtype | None = None) -> tuple[Callabl
             raise NotFused
         if sign == "/" and x.dtype == INT:
             raise NotFused
-        right = y.within(rank + 1)
-        return Scalar(f"{x.within(rank + (result is BOOL))} {sign} {right}", result or x.dtype, rank)
+        return x.like(x.printer.infix(sign, x, y, rank, result is BOOL), result or x.dtype, rank)
 
     return operator, lambda x, y: operator(y, x)
 
@@ -51,18 +49,58 @@ def logical(sign: str) -> tuple[Callable, Callable]:
     def operator(x: Any, y: Any) -> Scalar:
         if not (isinstance(x, Scalar) and isinstance(y, Scalar) and x.dtype == y.dtype == BOOL):
             raise NotFused
-        return Scalar(f"{x.within(ATOM)} {sign} {y.within(ATOM)}", BOOL, COMPARISON + 1)
+        return x.like(x.printer.logical(sign, x, y), BOOL, COMPARISON + 1)
 
     return operator, lambda x, y: operator(y, x)
 
 
+class TextPrinter:
+    """Writes each operation on elements as the text of a Numba loop. The parameters named x and y are Scalars."""
+
+    def infix(self, sign: str, x: Any, y: Any, rank: int, compares: bool) -> str:
+        return f"{x.within(rank + compares)} {sign} {y.within(rank + 1)}"
+
+    def logical(self, sign: str, x: Any, y: Any) -> str:
+        return f"{x.within(ATOM)} {sign} {y.within(ATOM)}"
+
+    def negative(self, x: Any) -> str:
+        return f"-{x.within(ATOM)}"
+
+    def inverted(self, x: Any) -> str:
+        return f"{x.within(ATOM)} ^ True"
+
+    def absolute(self, x: Any) -> str:
+        return f"abs({x.text})"
+
+    def number(self, value: Any, dtype: np.dtype) -> str:
+        if dtype == INT:
+            return str(value)
+        number = repr(float(value)) if float(value) != int_or(value) else str(int(value))
+        return f"{SHORT[dtype.name]}({number})"
+
+    def converted(self, x: Any, dtype: np.dtype) -> str:
+        return f"{x.within(SUM)} != 0" if dtype == BOOL else f"{SHORT[dtype.name]}({x.text})"
+
+    def call(self, name: str, args: tuple, dtype: np.dtype) -> str:
+        """A function of the scalars world; the names of float64 functions contain the dtype."""
+        return f"{name}{'' if dtype == REALS[0] else '64'}({', '.join(a.text for a in args)})"
+
+
+TEXT = TextPrinter()
+
+
 class Scalar:
-    """One element, as text with a dtype; `rank` is its precedence, for brackets."""
+    """One element: `text` is what the printer has made, the text or the LLVM value of the element. `rank`: the
+    precedence of a text, for brackets."""
 
-    __slots__ = ("dtype", "rank", "text")
+    __slots__ = ("dtype", "printer", "rank", "text")
 
-    def __init__(self, text: str, dtype: np.dtype, rank: int = ATOM):
-        self.text, self.dtype, self.rank = text, dtype, rank
+    def __init__(self, text: Any, dtype: np.dtype, rank: int = ATOM, printer: Any = TEXT):
+        self.text, self.dtype, self.rank, self.printer = text, dtype, rank, printer
+
+    def like(self, text: Any, dtype: np.dtype, rank: int = ATOM) -> Scalar:
+        """An element of the same printer."""
+        return Scalar(text, dtype, rank, self.printer)
 
     # a (b c) and (a b) c differ in the last bit, so the right operand gets brackets at the same rank
     __add__, __radd__ = infix("+", SUM)
@@ -81,35 +119,34 @@ class Scalar:
         return self.text if self.rank >= rank else f"({self.text})"
 
     def __neg__(self) -> Scalar:
-        return Scalar(f"-{self.within(ATOM)}", self.dtype, PRODUCT)
+        return self.like(self.printer.negative(self), self.dtype, PRODUCT)
 
     def __invert__(self) -> Scalar:
         if self.dtype != BOOL:
             raise NotFused
-        return Scalar(f"{self.within(ATOM)} ^ True", BOOL, COMPARISON + 1)
+        return self.like(self.printer.inverted(self), BOOL, COMPARISON + 1)
 
     def __pow__(self, n: Any) -> Scalar:
         return power(self, n)
 
     def __rpow__(self, n: Any) -> Scalar:
-        return power(constant(n, self.dtype), self)
+        return power(constant(n, self.dtype, self.printer), self)
 
     def __abs__(self) -> Scalar:
-        return Scalar(f"abs({self.text})", self.dtype)
+        return self.like(self.printer.absolute(self), self.dtype)
 
 
-def constant(value: Any, dtype: np.dtype) -> Scalar:
-    """A Python number as text in a dtype."""
+def constant(value: Any, dtype: np.dtype, printer: Any = TEXT) -> Scalar:
+    """A Python number as an element of a dtype."""
     if isinstance(value, Scalar):
         return value if value.dtype == dtype else cast(value, dtype)
     if value is True or value is False:
         value = int(value)
     if dtype == INT and isinstance(value, int):
-        return Scalar(str(value), INT, ATOM if value >= 0 else PRODUCT)
+        return Scalar(printer.number(value, dtype), INT, ATOM if value >= 0 else PRODUCT, printer)
     if dtype not in REALS:
         raise NotFused
-    number = repr(float(value)) if float(value) != int_or(value) else str(int(value))
-    return Scalar(f"{SHORT[dtype.name]}({number})", dtype)
+    return Scalar(printer.number(value, dtype), dtype, ATOM, printer)
 
 
 def int_or(value: Any) -> Any:
@@ -121,18 +158,18 @@ def cast(x: Scalar, dtype: np.dtype) -> Scalar:
     if x.dtype == dtype:
         return x
     if dtype == BOOL:
-        return Scalar(f"{x.within(SUM)} != 0", BOOL, COMPARISON)
+        return x.like(x.printer.converted(x, BOOL), BOOL, COMPARISON)
     if dtype not in TYPES:
         raise NotFused
-    return Scalar(f"{SHORT[dtype.name]}({x.text})", dtype)
+    return x.like(x.printer.converted(x, dtype), dtype)
 
 
 def meet(x: Any, y: Any) -> tuple[Scalar, Scalar]:
     """Both operands in one dtype: numbers take the other's dtype, bool is converted."""
     if not isinstance(x, Scalar):
-        return constant(x, real_if(x, y.dtype)), cast(y, real_if(x, y.dtype))
+        return constant(x, real_if(x, y.dtype), y.printer), cast(y, real_if(x, y.dtype))
     if not isinstance(y, Scalar):
-        return cast(x, real_if(y, x.dtype)), constant(y, real_if(y, x.dtype))
+        return cast(x, real_if(y, x.dtype)), constant(y, real_if(y, x.dtype), x.printer)
     if x.dtype != y.dtype:
         wide = np.promote_types(x.dtype, y.dtype)
         return cast(x, wide), cast(y, wide)
@@ -150,7 +187,7 @@ def power(x: Scalar, y: Any) -> Scalar:
     """x^y; common exponents as products, like the array kernel."""
     if x.dtype not in REALS:
         raise NotFused
-    one = constant(1, x.dtype)
+    one = constant(1, x.dtype, x.printer)
     simple: dict[Any, Callable[[], Scalar]] = {
         1: lambda: x,
         2: lambda: x * x,
@@ -165,13 +202,12 @@ def power(x: Scalar, y: Any) -> Scalar:
 
 
 def call(name: str, *args: Scalar) -> Scalar:
-    """A function of the scalars world; the names of float64 functions contain the dtype."""
-    dtype = next(a.dtype for a in reversed(args) if isinstance(a, Scalar))
-    if dtype not in REALS:
+    """A function of the scalars world."""
+    last = next(a for a in reversed(args) if isinstance(a, Scalar))
+    if last.dtype not in REALS:
         raise NotFused
-    result = BOOL if name in TABLE and TABLE[name].result == RESULT_BOOL else dtype
-    suffix = "" if dtype == REALS[0] else "64"
-    return Scalar(f"{name}{suffix}({', '.join(a.text for a in args)})", result)
+    result = BOOL if name in TABLE and TABLE[name].result == RESULT_BOOL else last.dtype
+    return last.like(last.printer.call(name, args, last.dtype), result)
 
 
 def where(c: Scalar, x: Any, y: Any) -> Scalar:
@@ -182,7 +218,7 @@ def where(c: Scalar, x: Any, y: Any) -> Scalar:
         raise NotFused
     if x.dtype not in REALS:
         raise NotFused
-    return Scalar(f"where{'' if x.dtype == REALS[0] else '64'}({c.text}, {x.text}, {y.text})", x.dtype)
+    return x.like(x.printer.call("where", (c, x, y), x.dtype), x.dtype)
 
 
 def function(name: str) -> Callable:
@@ -191,7 +227,7 @@ def function(name: str) -> Callable:
 
         def known(*args: Any) -> Scalar:
             first = next(a for a in args if isinstance(a, Scalar))
-            together = [constant(a, first.dtype) for a in args]
+            together = [constant(a, first.dtype, first.printer) for a in args]
             return call(name, *together)
 
         return known

@@ -37,13 +37,13 @@ PLAIN = """where maximum minimum fmax fmin abs sign isnan isinf isfinite signbit
 LIBM = ("asin", "acos", "atan", "atan2", "sinh", "cosh", "asinh", "acosh", "atanh")
 
 
-def horner(coefficients: tuple[float, ...], real: type) -> Callable:
-    """x -> c0 + x (c1 + x (c2 + ...)), unrolled, in `real`."""
+def horner(coefficients: tuple[float, ...], k: SimpleNamespace) -> Callable:
+    """x -> c0 + x (c1 + x (c2 + ...)), unrolled, in the real type of `k`."""
     text = f"c{len(coefficients) - 1}"
-    for k in reversed(range(len(coefficients) - 1)):
-        text = f"({text} * x + c{k})"
-    names = {f"c{k}": real(c) for k, c in enumerate(coefficients)} | {"__name__": __name__}
-    return backend().jit(define(f"def horner(x):\n    return {text}\n", "horner", names, "polynomial"))
+    for i in reversed(range(len(coefficients) - 1)):
+        text = f"({text} * x + c{i})"
+    names = {f"c{i}": k.real(c) for i, c in enumerate(coefficients)} | {"__name__": __name__}
+    return k.jit(define(f"def horner(x):\n    return {text}\n", "horner", names, "polynomial"))
 
 
 @cache
@@ -63,6 +63,9 @@ def kind(real: type) -> SimpleNamespace:
     # a >= 0 with x's sign
     k.signed = b.jit(lambda a, x: unbits(integer(bits(a) | integer(bits(x) & minus))))
     k.tiny, k.inf, k.nan = np.finfo(real).tiny, real(np.inf), real(np.nan)
+    k.f32, k.f64, k.i32, k.inlined, k.libm = np.float32, np.float64, np.int32, b.inlined, b.libm
+    k.floor, k.ceil, k.trunc, k.rint, k.sqrt = np.floor, np.ceil, np.trunc, np.rint, np.sqrt
+    k.double = k if wide else kind(np.float64)
     return k
 
 
@@ -73,12 +76,12 @@ def exponentials(k: SimpleNamespace) -> dict[str, Callable]:
     select, bits, unbits, integer = k.select, k.bits, k.unbits, k.int
     digits, bias, start = k.int(k.digits), k.int(k.bias), magic.view(k.int)
     log2e, ln2 = k.real(1 / math.log(2)), k.real(math.log(2))
-    wide = k.real is np.float64
+    wide = k.digits == 52
     least, most, least2, most2 = map(
         k.real, (-746, 710, -1076, 1025) if wide else (-104, 89, -151, 129)
     )  # beyond: 0, inf
     end = k.real(20 if wide else 9.1)  # for larger x, tanh is 1
-    poly = horner(minimax.EXP64 if wide else minimax.EXP32, k.real)
+    poly = horner(minimax.EXP64 if wide else minimax.EXP32, k)
 
     @k.jit
     def power2(i):  # 2^i for i in the range of exponents
@@ -137,8 +140,8 @@ def logarithms(k: SimpleNamespace) -> dict[str, Callable]:
     select, bits, unbits, integer, real = k.select, k.bits, k.unbits, k.int, k.real
     digits, bias, root = k.int(k.digits), k.int(k.bias), k.real(math.sqrt(0.5)).view(k.int)
     tiny, up, lift = k.tiny, k.real(2.0 ** (k.digits + 2)), k.real(k.digits + 2)
-    wide, cut = k.real is np.float64, k.int(100)
-    poly = horner(minimax.LOG64 if wide else minimax.LOG32, k.real)
+    wide, cut = k.digits == 52, k.int(100)
+    poly = horner(minimax.LOG64 if wide else minimax.LOG32, k)
     log2e, log10e = k.real(1 / math.log(2)), k.real(1 / math.log(10))
     t_hi = k.real(0.3010299950838089 if wide else 0.301025390625)  # log10(2) in two parts
     t_lo = k.real(5.801722962879576e-10 if wide else math.log10(2) - 0.301025390625)
@@ -226,7 +229,7 @@ def reduction(k: SimpleNamespace, k64: SimpleNamespace) -> Callable:
     (h0, m0, l0), (h1, m1, l1), (h2, m2, l2), (h3, m3, l3), (h4, m4, l4) = quadrants()
     e1, e2, e3, e4 = (np.float32(2.0 ** (24 + 25 * j)) for j in range(1, 5))
     s0, s1, s2, s3, s4 = (np.float64(2.0 ** (-25 * j)) for j in range(5))
-    f32, f64, i32 = np.float32, np.float64, np.int32
+    f32, f64, i32 = k.f32, k.f64, k.i32
 
     @k.jit
     def pick(a, v0, v1, v2, v3, v4):
@@ -248,8 +251,8 @@ def reduction(k: SimpleNamespace, k64: SimpleNamespace) -> Callable:
 def circular(k: SimpleNamespace, k64: SimpleNamespace) -> dict[str, Callable]:
     """sin, cos and tan of a float32."""
     select, bits, unbits, reduced = k.select, k.bits, k.unbits, reduction(k, k64)
-    one, half, two, sign, i32 = k.real(1), k.real(0.5), np.int32(2), np.int32(30), np.int32
-    sin_poly, cos_poly = horner(minimax.SIN32, k.real), horner(minimax.COS32, k.real)
+    one, half, two, sign, i32 = k.real(1), k.real(0.5), np.int32(2), np.int32(30), k.i32
+    sin_poly, cos_poly = horner(minimax.SIN32, k), horner(minimax.COS32, k)
 
     @k.jit
     def sine(r):
@@ -287,9 +290,9 @@ def circular(k: SimpleNamespace, k64: SimpleNamespace) -> dict[str, Callable]:
 def near_circle(k: SimpleNamespace) -> dict[str, Callable]:
     """sin and cos of a float64 up to NEAR: x = n pi/2 + y + e, where e is the rounding error of y; 1.1 ulp."""
     select, bits, unbits, magic = k.select, k.bits, k.unbits, k.magic
-    zero, one, half, two, sign, i64 = k.real(0), k.real(1), k.real(0.5), np.int64(2), np.int64(62), np.int64
+    zero, one, half, two, sign, i64 = k.real(0), k.real(1), k.real(0.5), np.int64(2), np.int64(62), k.int
     p1, p2, p3 = map(k.real, (1.5707963267341256, 6.077100506303966e-11, 2.0222662487959506e-21))
-    ratio, sin_poly, cos_poly = k.real(2 / math.pi), horner(minimax.SIN64, k.real), horner(minimax.COS64, k.real)
+    ratio, sin_poly, cos_poly = k.real(2 / math.pi), horner(minimax.SIN64, k), horner(minimax.COS64, k)
 
     @k.jit
     def reduced(x):  # n in the low bits; n p1 and n p2 are exact: 33 bits and 19
@@ -335,13 +338,13 @@ def bells(k: SimpleNamespace, own: dict[str, Callable], wide: dict[str, Callable
     """
     select, signed, exp, exp64, log64 = k.select, k.signed, own["exp"], wide["exp"], wide["log"]
     near, far, tail = (
-        horner(minimax.ERF_NEAR32, k.real),
-        horner(minimax.ERF_FAR32, k.real),
-        horner(minimax.ERFC64, np.float64),
+        horner(minimax.ERF_NEAR32, k),
+        horner(minimax.ERF_FAR32, k),
+        horner(minimax.ERFC64, k.double),
     )
     zero, one, four, inf, nan = k.real(0), k.real(1), k.real(4), k.inf, k.nan
-    eleven, half, f32, f64 = np.float64(11), k.real(0.5), np.float32, np.float64
-    one64, half64, two64, zero64 = f64(1), f64(0.5), f64(2), f64(0)
+    eleven, half, f32, f64, trunc = np.float64(11), k.real(0.5), k.f32, k.f64, k.trunc
+    one64, half64, two64, zero64 = map(np.float64, (1, 0.5, 2, 0))
 
     @k.jit
     def erf(x):
@@ -357,11 +360,11 @@ def bells(k: SimpleNamespace, own: dict[str, Callable], wide: dict[str, Callable
         y = exp64(-a * a) * tail(one64 / (one64 + half64 * a))
         return f32(select(d < zero64, two64 - y, y))
 
-    @backend().inlined
+    @k.inlined
     def pow(x, y):  # |x|^y, then C's rules for signs, zeros, ones and infinities
         a = abs(x)
         r = f32(exp64(f64(y) * log64(f64(a))))
-        whole, pair = np.trunc(y), np.trunc(y * half)
+        whole, pair = trunc(y), trunc(y * half)
         r = select((y == whole) & (pair + pair != y), signed(r, x), r)
         r = select((x < zero) & (a < inf) & (y != whole), nan, r)
         return select((y == zero) | (x == one) | ((a == one) & (abs(y) == inf)), one, r)
@@ -372,6 +375,7 @@ def bells(k: SimpleNamespace, own: dict[str, Callable], wide: dict[str, Callable
 def plain(k: SimpleNamespace) -> dict[str, Callable]:
     """Functions of one or two instructions. nan passes through maximum and minimum, not through fmax and fmin."""
     select, bits, signed, zero, one, inf = k.select, k.bits, k.signed, k.real(0), k.real(1), k.inf
+    floor, ceil, trunc, rint, sqrt = k.floor, k.ceil, k.trunc, k.rint, k.sqrt
     functions = {
         "where": lambda c, x, y: select(c, x, y),
         "maximum": lambda x, y: select((x > y) | (x != x), x, y),
@@ -385,12 +389,12 @@ def plain(k: SimpleNamespace) -> dict[str, Callable]:
         "isfinite": lambda x: abs(x) < inf,
         "signbit": lambda x: bits(x) < 0,
         "copysign": lambda x, y: signed(abs(x), y),
-        "floor": lambda x: np.floor(x),
-        "ceil": lambda x: np.ceil(x),
-        "trunc": lambda x: np.trunc(x),
-        "round": lambda x: np.rint(x),
-        "sqrt": lambda x: np.sqrt(x),
-        "rsqrt": lambda x: one / np.sqrt(x),
+        "floor": lambda x: floor(x),
+        "ceil": lambda x: ceil(x),
+        "trunc": lambda x: trunc(x),
+        "round": lambda x: rint(x),
+        "sqrt": lambda x: sqrt(x),
+        "rsqrt": lambda x: one / sqrt(x),
     }
     return {name: k.jit(f) for name, f in functions.items()}
 
@@ -412,7 +416,7 @@ def bfloats() -> dict[str, Callable]:
 
 def calls(k: SimpleNamespace, *names: str) -> dict[str, Callable]:
     """libm's functions, one element at a time."""
-    libm = backend().libm
+    libm = k.libm
     pairs = {"atan2": libm.atan2, "hypot": libm.hypot, "pow": libm.pow}
 
     def call(f):
@@ -427,15 +431,19 @@ def calls(k: SimpleNamespace, *names: str) -> dict[str, Callable]:
 @cache
 def world(real: str) -> dict[str, Callable]:
     """Name -> jitted function of one real type, "float32" or "float64": the scalars world of that type."""
-    k64 = kind(np.float64)
+    return functions(kind(getattr(np, real)))
+
+
+def functions(k: SimpleNamespace) -> dict[str, Callable]:
+    """Name -> function of the real type of `k`."""
+    k64 = k.double
     wide = {**plain(k64), **exponentials(k64), **logarithms(k64)}
-    if real == "float64":
+    if k is k64:
         return {
             **wide,
             **near_circle(k64),
             **calls(k64, *LIBM, "hypot", "sin", "cos", "tan", "erf", "erfc", "pow", "lgamma"),
         }
-    k = kind(np.float32)
     own = {**plain(k), **exponentials(k), **logarithms(k), **circular(k, k64), **calls(k, *LIBM)}
     own |= {"lgamma": log_gamma(k, wide["log"]), "erfinv": inverse_of_erf(k, wide["log"])}
     return {**own, "hypot": hypotenuse(k), **bells(k, own, wide)}
@@ -446,16 +454,17 @@ def inverse_of_erf(k: SimpleNamespace, log64: Callable) -> Callable:
     except for 1 number in 10,000. After M. Giles, "Approximating the erfinv function" (2010), with polynomials of
     higher degree.
     """
-    near, far = horner(minimax.ERFINV_NEAR64, np.float64), horner(minimax.ERFINV_FAR64, np.float64)
+    near, far = horner(minimax.ERFINV_NEAR64, k.double), horner(minimax.ERFINV_FAR64, k.double)
     select, signed, inf, nan, one = k.select, k.signed, k.inf, k.nan, k.real(1)
-    f32, f64, one64, zero64, least = np.float32, np.float64, np.float64(1), np.float64(0), np.float64(5.5)
+    one64, zero64, least = map(np.float64, (1, 0, 5.5))
+    f32, f64, sqrt = k.f32, k.f64, k.sqrt
 
-    @backend().inlined
+    @k.inlined
     def erfinv(x):
         d, a = f64(x), abs(x)
         w = -log64((one64 - d) * (one64 + d))
         w = select(a < one, w, zero64)
-        s = np.sqrt(select(w > zero64, w, zero64))
+        s = sqrt(select(w > zero64, w, zero64))
         y = f32(d * select(w < least, near(w), far(s)))
         y = select(a == one, signed(inf, x), y)
         return select(a > one, nan, y)
@@ -470,13 +479,13 @@ STIRLING_LEAST = 8  # the least z for which the series has 14 digits
 def log_gamma(k: SimpleNamespace, log64: Callable) -> Callable:
     """log |gamma(x)| of float32 in float64: Stirling's series, for |x| < 8 of |x| + 8, and for
     x < 0 by gamma(x) gamma(-x) = -pi / (x sin(pi x)), in two logarithms. lgammaf of the C library is 6 ulp off."""
-    select, f32, f64 = k.select, np.float32, np.float64
-    zero, one, half, shift = f64(0), f64(1), f64(0.5), f64(STIRLING_LEAST)
-    log_pi, half_log_2pi, inf = f64(math.log(math.pi)), f64(math.log(2 * math.pi) / 2), f64(np.inf)
-    two, three, four, five, six, seven = map(f64, range(2, 8))
-    series, sine = horner(STIRLING, f64), horner(minimax.SIN_PI64, f64)
+    select, f32, f64, rint = k.select, k.f32, k.f64, k.rint
+    zero, one, half, shift = map(np.float64, (0, 1, 0.5, STIRLING_LEAST))
+    log_pi, half_log_2pi, inf = map(np.float64, (math.log(math.pi), math.log(2 * math.pi) / 2, np.inf))
+    two, three, four, five, six, seven = map(np.float64, range(2, 8))
+    series, sine = horner(STIRLING, k.double), horner(minimax.SIN_PI64, k.double)
 
-    @backend().inlined
+    @k.inlined
     def lgamma(x):
         d = f64(x)
         z = abs(d)
@@ -487,7 +496,7 @@ def log_gamma(k: SimpleNamespace, log64: Callable) -> Callable:
         w = select(small, z + shift, z)
         r = one / w
         s = (w - half) * log64(w) - w + half_log_2pi + r * series(r * r)
-        t = d - np.rint(d)
+        t = d - rint(d)
         q = select(d < zero, z * abs(t * sine(t * t)) / p, p)
         y = select(d < zero, log_pi - s, s) - log64(q)
         y = select((d == one) | (d == two), zero, y)
@@ -500,12 +509,12 @@ def hypotenuse(k: SimpleNamespace) -> Callable:
     """sqrt(x^2 + y^2) of float32 in double precision, like the C library: no square overflows; inf if one is infinite,
     even beside nan.
     """
-    select, inf, f32, f64 = k.select, k.inf, np.float32, np.float64
+    select, inf, f32, f64, sqrt = k.select, k.inf, k.f32, k.f64, k.sqrt
 
     @k.jit
     def hypot(x, y):
         a, b = f64(x), f64(y)
-        length = f32(np.sqrt(a * a + b * b))
+        length = f32(sqrt(a * a + b * b))
         return select((abs(x) == inf) | (abs(y) == inf), inf, length)
 
     return hypot

@@ -1,0 +1,1 @@
+"""Graphs as one function of machine code."""

@@ -1,0 +1,174 @@
+"""Elementwise steps in loops: over all elements of a group without an anchor, or at the place that an anchor has just
+computed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from rushlight.compile.graph import Value
+from rushlight.compile.native.elements import computed
+from rushlight.compile.native.places import NotNative, Place
+from rushlight.compile.native.schedule import Group
+from rushlight.compile.passes.simplify import uniform
+from rushlight.loops import llvm
+from rushlight.loops.llvm import TYPES, Function, Number
+
+if TYPE_CHECKING:
+    from rushlight.compile.native.lowering import Step
+
+
+@dataclass
+class Lanes:
+    """Where a vector lies in a space: `at`, a coordinate for each dimension; the `count` lanes run along the dimension
+    `along`, and the first `valid` exist."""
+
+    at: Sequence[Number]
+    along: int
+    count: int
+    valid: int
+
+
+class Pieces:
+    """The arrays of a group in one space: loads of operands, elementwise steps, and the store of the result.
+
+    `shape`: the space; `merge`: groups of adjacent dimensions that count as one dimension (the anchor's)."""
+
+    def __init__(
+        self, step: Step, group: Group, shape: tuple[int, ...], merge: Sequence[tuple[int, ...]] | None = None
+    ):
+        self.step, self.group, self.f = step, group, step.f
+        self.merge = merge or [(d,) for d in range(len(shape))]
+        self.reads = [v for v in group.reads() if v.kind != "constant" or uniform(v) is None]
+        self.strides = {v: self.strides_of(step.place(v), shape) for v in self.reads}
+        out = group.out
+        self.out = step.place(out)
+        self.out_strides = self.strides_of(self.out, shape)
+
+    def strides_of(self, place: Place, shape: tuple[int, ...]) -> tuple[int, ...]:
+        found = [joint_stride(place, shape, dims) for dims in self.merge]
+        if None in found:
+            raise NotNative("dimensions that count as one lie apart")
+        return tuple([s or 0 for s in found])
+
+    def element(self, v: Value, lanes: Lanes) -> llvm.Value:
+        """The elements of an operand: one number where all lanes have the same element."""
+        place, strides = self.step.place(v), self.strides[v]
+        where = index(place.offset, lanes.at, strides)
+        return load(self.f, self.step.pointer(place), where, TYPES[v.dtype.name], strides[lanes.along], lanes)
+
+    def finish(self, made: dict[Value, llvm.Value], lanes: Lanes) -> None:
+        """Compute the elementwise steps from what the anchor has made, and store the result."""
+        known = made | {v: self.element(v, lanes) for v in self.reads}
+        out = self.group.out
+        found = computed(self.f, self.group.steps, known)[out]
+        if not llvm.lanes(found.v.type) and lanes.count:
+            found = llvm.repeated(found, lanes.count)
+        where = index(self.out.offset, lanes.at, self.out_strides)
+        store(self.f, found, self.step.pointer(self.out), where, self.out_strides[lanes.along], lanes)
+
+
+def joint_stride(place: Place, shape: tuple[int, ...], dims: tuple[int, ...]) -> int | None:
+    """The stride of adjacent dimensions that count as one; None if the elements do not lie at even distances."""
+    spread = place.spread(shape)
+    left = [d for d in dims if shape[d] > 1]
+    if any(spread[a] != spread[b] * shape[b] for a, b in zip(left, left[1:])):
+        return None
+    return spread[left[-1]] if left else 0
+
+
+def index(offset: int, at: Sequence[Number], strides: Sequence[int]) -> Number:
+    """offset + sum of at[d] strides[d]."""
+    known, found = offset, None
+    for i, s in zip(at, strides):
+        if isinstance(i, int):
+            known += i * s
+        elif s:
+            found = i * s if found is None else found + i * s
+    return known if found is None else found + known
+
+
+def load(f: Function, pointer: llvm.Value, where: Number, kind: Any, stride: int, lanes: Lanes) -> llvm.Value:
+    """A number if the stride is 0, a vector of neighbours if it is 1, otherwise a vector of single elements."""
+    if stride == 0 or not lanes.count:
+        return f.load(pointer, where, kind)
+    if stride == 1:
+        return f.load(pointer, where, kind, lanes.count, lanes.valid)
+    numbers = [f.load(pointer, where + k * stride, kind) for k in range(lanes.valid)]
+    return llvm.stacked(numbers + numbers[:1] * (lanes.count - lanes.valid))
+
+
+def store(f: Function, x: llvm.Value, pointer: llvm.Value, where: Number, stride: int, lanes: Lanes) -> None:
+    if stride == 1 or not lanes.count:
+        return f.store(x, pointer, where, lanes.valid)
+    for k in range(lanes.valid):
+        f.store(llvm.lane(x, k), pointer, where + k * stride)
+
+
+def over_elements(step: Step, group: Group) -> None:
+    """All elements of a group without an anchor: loops over the dimensions in the order of the result's memory;
+    neighbouring dimensions that lie alike in all arrays are one loop."""
+    out = group.out
+    shape = out.shape
+    pieces = Pieces(step, group, shape)
+    if not out.size:
+        return
+    order = sorted([d for d in range(len(shape)) if shape[d] > 1], key=lambda d: -pieces.out_strides[d])
+    loops = merged(order, shape, [pieces.out_strides, *pieces.strides.values()])
+    lanes_along(step, shape, loops, pieces)
+
+
+def merged(order: list[int], shape: Sequence[int], strides: list[tuple[int, ...]]) -> list[tuple[int, int]]:
+    """(size, dimension of the smallest stride) of each loop, from the outermost."""
+    loops: list[tuple[int, int]] = []
+    for d in order:
+        if loops and all(s[loops[-1][1]] == s[d] * shape[d] for s in strides):
+            loops[-1] = loops[-1][0] * shape[d], d
+        else:
+            loops.append((shape[d], d))
+    return loops
+
+
+def lanes_along(step: Step, shape: tuple[int, ...], loops: list[tuple[int, int]], pieces: Pieces) -> None:
+    """The loops, with vectors along the innermost."""
+    f, at = step.f, [0] * len(shape)
+    if not loops:
+        step.alone(lambda: pieces.finish({}, Lanes(at, 0, 0, 1)) if shape else pieces.finish({}, Lanes([0], 0, 0, 1)))
+        return
+    *outer, (size, along) = loops
+    width = f.module.target.lanes
+
+    def inner(start: Number, stop: Number) -> None:
+        def body(i: Number, valid: int = width) -> None:
+            at[along] = i  # type: ignore[call-overload]
+            pieces.finish({}, Lanes([*at], along, width, valid))
+
+        if isinstance(stop, int) and isinstance(start, int):
+            whole = start + (stop - start) // width * width
+            f.loop(start, whole, width, body)
+            if whole < stop:
+                body(whole, stop - whole)
+            return
+        f.loop(start, stop, width, body)
+
+    def nested(depth: int) -> None:
+        if depth == len(outer):
+            inner(0, size)
+            return
+        count, d = outer[depth]
+
+        def body(i: Number) -> None:
+            at[d] = i  # type: ignore[call-overload]
+            nested(depth + 1)
+
+        start, stop = step.share(count) if depth == 0 else (0, count)
+        f.loop(start, stop, 1, body)
+
+    if outer:
+        nested(0)
+    elif size >= step.parallel_from and size % width == 0:
+        start, stop = step.share(size // width)
+        inner(step.f.whole(start) * width, step.f.whole(stop) * width)
+    else:
+        step.alone(lambda: inner(0, size))

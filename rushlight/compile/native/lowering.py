@@ -1,0 +1,371 @@
+"""From a graph to a module with one function for each group, and `run`, which calls them in order.
+
+    run(table, part, parts)
+
+`table`: addresses of the arena, of inputs, outputs and arrays made of parameters. `parts` threads call `run` together;
+each step divides its outermost loop among them, and all parts wait for each other after each step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+
+from rushlight.compile.graph import Call, Graph, Value, is_reshape, values_in
+from rushlight.compile.native.loop_nest import joint_stride, over_elements
+from rushlight.compile.native.places import Buffer, Memory, NotNative, Place, row_major
+from rushlight.compile.native.schedule import Group, Schedule
+from rushlight.compile.passes.simplify import uniform
+from rushlight.core.table import TABLE, Op
+from rushlight.fast.rule_text import TYPES
+from rushlight.loops.llvm import BYTES, INT64, Function, Module, Number, Target
+from rushlight.loops.llvm import Value as Emitted
+from rushlight.ops.shape.views import clone
+
+# op -> writes the steps of a group that begins with a call of the op
+ANCHORS: dict[Op, Callable[[Lowering, Group], None]] = {}
+PARALLEL_FROM_ELEMENTS = 1 << 15  # a loop over fewer elements runs in one part
+SPINS = 2000  # rounds of waiting for another part before the system may run another thread
+
+
+def anchor(*functions: Any) -> Callable[[Callable], Callable]:
+    """The decorated function lowers groups that begin with a call of one of these ops."""
+
+    def register(function: Callable) -> Callable:
+        ANCHORS.update((f.op, function) for f in functions)
+        return function
+
+    return register
+
+
+class Step:
+    """One function of the module, between two barriers."""
+
+    parallel_from = PARALLEL_FROM_ELEMENTS
+
+    def __init__(self, low: Lowering, name: str):
+        self.low, self.f = low, Function(low.module, name, "table part parts", "part parts", private=True)
+        self.pointers: dict[Buffer, Emitted] = {}
+
+    def place(self, v: Value) -> Place:
+        """The place of a value, which this step uses."""
+        return self.low.place(v)
+
+    def pointer(self, place: Place | Buffer) -> Emitted:
+        """The address of a buffer, from the table."""
+        buffer = place.buffer if isinstance(place, Place) else place
+        self.low.memory.use(buffer)
+        if buffer not in self.pointers:
+            f = self.f
+            with f.b.goto_entry_block():
+                table = f.b.bitcast(f.args["table"].v, BYTES.as_pointer())
+                address = f.b.load(f.b.gep(table, [ir.Constant(INT64, self.low.slot(buffer))]))
+                if buffer.kind == "arena":
+                    address = f.b.gep(address, [f.b.load(self.low.offset_of(buffer))])
+            self.pointers[buffer] = Emitted(f, address)
+        return self.pointers[buffer]
+
+    def share(self, count: int) -> tuple[Number, Number]:
+        """The range of this part of `count` rounds."""
+        if not self.low.threads:
+            return 0, count
+        f = self.f
+        part, parts = f.args["part"], f.args["parts"]
+        return part * count // parts, (part + 1) * count // parts
+
+    def alone(self, body: Callable[[], Any]) -> None:
+        """body() in the first part only."""
+        if self.low.threads:
+            self.f.when(self.f.args["part"] == 0, body)
+        else:
+            body()
+
+
+class Lowering:
+    """`likes`: eager's arrays of the results, whose layout the results get. `run`: the name of the whole function."""
+
+    def __init__(self, graph: Graph, target: Target, likes: list[np.ndarray], threads: bool = False):
+        self.module, self.threads = Module(target), threads
+        self.schedule = Schedule(graph)
+        self.memory = Memory()
+        self.slots: dict[Buffer, int] = {}
+        self.offsets: dict[Buffer, Any] = {}
+        self.steps: list[Step] = []
+        # the arrays of each "bound" buffer: computed from steady values, or parameters
+        self.bound: list[tuple[Callable[..., np.ndarray], tuple[Value, ...], Buffer]] = []
+        self.raw: dict[Value, Place] = {}
+        self.inputs: list[tuple[Value, Buffer]] = []
+        self.outputs: list[tuple[np.ndarray, Buffer]] = []
+        self.arena = Buffer("arena table", 0)
+        self.slot(self.arena)
+        for v in graph.inputs:
+            self.add_input(v)
+        self.likes = self.layouts_of_results(likes)
+        self.halos = halos(self.schedule)
+        for item in self.schedule.items:
+            self.memory.now += 1
+            self.write_item(item)
+        self.memory.now += 1
+        self.copy_results()
+        self.finish()
+
+    # -- buffers --
+
+    def slot(self, buffer: Buffer) -> int:
+        """The number of the buffer's address in the table."""
+        home = self.arena if buffer.kind == "arena" else buffer
+        return self.slots.setdefault(home, len(self.slots))
+
+    def offset_of(self, buffer: Buffer) -> Any:
+        """A constant of the module: the buffer's first byte in the arena, set by `finish`."""
+        if buffer not in self.offsets:
+            constant = ir.GlobalVariable(self.module.ir, INT64, f"offset_{len(self.offsets)}")
+            constant.global_constant, constant.linkage = True, "internal"
+            self.offsets[buffer] = constant
+        return self.offsets[buffer]
+
+    def add_input(self, v: Value) -> None:
+        array, item = v._array, v.dtype.itemsize
+        if v.dtype not in TYPES or any(s % item or s < 0 for s in array.strides):
+            raise NotNative(f"an input is {v.dtype} with strides {array.strides}")
+        if v.source[0] == "state":
+            return
+        if v.source[0] != "argument":
+            raise NotNative(f"an input is a {v.source[0]}")
+        buffer = Buffer("input", array.nbytes, len(self.inputs))
+        self.inputs.append((v, buffer))
+        self.memory.places[v] = Place(buffer, v.shape, v.dtype, tuple([s // item for s in array.strides]))
+
+    def layouts_of_results(self, likes: list[np.ndarray]) -> dict[Value, np.ndarray]:
+        results = self.schedule.results
+        if len({*results}) < len(results) or len(likes) < len(results):
+            raise NotNative("two results are one value")
+        return dict(zip(results, likes))
+
+    def derived(self, function: Callable[..., np.ndarray], given: tuple[Value, ...]) -> Buffer:
+        """The buffer of an array that is computed from parameters when they change."""
+        buffer = Buffer("bound", 0, len(self.bound))
+        self.bound.append((function, given, buffer))
+        return buffer
+
+    def place(self, v: Value) -> Place:
+        """The place of a value that exists; a parameter, or a steady value, in C order."""
+        if v in self.memory.places:
+            found = self.memory.places[v]
+            self.memory.use(found.buffer)
+            return found
+        if not self.schedule.is_known(v):
+            raise NotNative("a value has no place")
+        if v not in self.raw:
+            if v.dtype not in TYPES:
+                raise NotNative(f"a parameter is {v.dtype}")
+            buffer = self.derived(np.ascontiguousarray, (v,))
+            self.raw[v] = Place(buffer, v.shape, v.dtype, row_major(v.shape))
+        return self.raw[v]
+
+    def make(self, v: Value, order: tuple[int, ...] | None = None) -> Place:
+        """Memory for a value. `order`: its dimensions from the outermost in memory; a convolution's input gets a border
+        of zeros around its pixels (`halos`)."""
+        if v in self.likes:
+            return self.make_result(v)
+        halo = self.halos.get(v)
+        if halo is not None:
+            order = channels_last(len(v.shape))
+        order = order or tuple(range(len(v.shape)))
+        sizes = [n + 2 * p for n, p in zip(v.shape, halo or (0,) * len(v.shape))]
+        lengths = row_major([sizes[d] for d in order])
+        strides = tuple([lengths[order.index(d)] for d in range(len(order))])
+        offset = sum([p * s for p, s in zip(halo or (), strides)])
+        buffer = self.memory.scratch(int(np.prod(sizes)), v.dtype)
+        self.memory.places[v] = Place(buffer, v.shape, v.dtype, strides, offset)
+        return self.memory.places[v]
+
+    def make_result(self, v: Value) -> Place:
+        like = self.likes[v]
+        axes = sorted(range(like.ndim), key=lambda d: -like.strides[d] if like.shape[d] > 1 else -(2**62))
+        if like.shape != v.shape or like.dtype != v.dtype or not like.transpose(axes).flags.c_contiguous:
+            raise NotNative("a result has gaps")
+        buffer = Buffer("output", like.nbytes, len(self.outputs))
+        self.outputs.append((np.empty_like(like, subok=False), buffer))
+        strides = tuple([s // v.dtype.itemsize for s in like.strides])
+        if like.size:
+            made = np.empty_like(like, subok=False)
+            strides = tuple([s // v.dtype.itemsize for s in made.strides])
+        self.memory.places[v] = Place(buffer, v.shape, v.dtype, strides)
+        return self.memory.places[v]
+
+    # -- items --
+
+    def step(self) -> Step:
+        """A new function for the part of the program that follows."""
+        if self.steps:
+            self.memory.now += 1
+        made = Step(self, f"step_{len(self.steps)}")
+        self.steps.append(made)
+        return made
+
+    def write_item(self, item: Group | Call) -> None:
+        if isinstance(item, Call):
+            self.write_view(item)
+            return
+        anchor_ = item.anchor
+        if anchor_ is not None:
+            if anchor_.entry not in ANCHORS:
+                raise NotNative(f"{anchor_.op} is not lowered")
+            ANCHORS[anchor_.entry](self, item)
+            return
+        self.elements(item)
+
+    def elements(self, group: Group) -> None:
+        """A group of elementwise steps alone, in the layout of its largest operand."""
+        out = group.out
+        reads = [v for v in group.reads() if v.shape == out.shape and v in self.memory.places]
+        order = None
+        if reads:
+            strides = self.place(reads[0]).strides
+            order = tuple(sorted(range(len(out.shape)), key=lambda d: (-strides[d], d)))
+        self.make(out, order)
+        step = self.step()
+        self.clear_halo(step, out)
+        over_elements(step, group)
+
+    def apart(self, group: Group, merge: tuple[tuple[int, ...], ...]) -> Group:
+        """The group, if its elementwise steps can run behind an anchor that counts the dimensions `merge` as one;
+        otherwise the anchor alone, and its elementwise steps are written after the anchor (`write_rest`)."""
+        shape = group.out.shape
+        reads = [v for v in group.reads() if v.kind != "constant" or uniform(v) is None]
+        if all(joint_stride(self.place(v), shape, dims) is not None for v in reads for dims in merge):
+            return group
+        return Group(group.anchor, [], group.anchor.outs[0])
+
+    def write_rest(self, group: Group, written: Group) -> None:
+        """The elementwise steps of a group that did not run behind its anchor."""
+        if written is not group:
+            self.elements(Group(None, group.steps, group.out))
+
+    def write_view(self, call: Call) -> None:
+        """The place of a view; a copy if the elements do not lie so that there is a view of them."""
+        x = call.args[0]
+        place = self.place(x)
+        if is_reshape(call) and len(call.outs) == 1:
+            found = place.reshaped(call.outs[0].shape)
+            if found is None:
+                found = self.contiguous(x).reshaped(call.outs[0].shape)
+            assert found is not None
+            self.memory.places[call.outs[0]] = found
+            return
+        array = place.dummy()
+        if [*values_in(call.args)] != [x]:
+            raise NotNative(f"{call.op} has several arrays")
+        made = TABLE[call.op].kernel(array, *call.args[1:])
+        views = list(made) if isinstance(made, (list, tuple)) else [made]
+        for v, view in zip(call.outs, views):
+            if not np.may_share_memory(array, view) and v.size:
+                raise NotNative(f"{call.op} copies")
+            self.memory.places[v] = place.of_view(array, view)
+
+    def contiguous(self, v: Value) -> Place:
+        """The elements of a value in C order, copied if necessary."""
+        place = self.place(v)
+        if place.strides == row_major(v.shape):
+            return place
+        target = Place(self.memory.scratch(v.size, v.dtype), v.shape, v.dtype, row_major(v.shape))
+        self.copy(place, target)
+        return target
+
+    def copy(self, source: Place, target: Place) -> None:
+        """A step that copies elements."""
+        v, out = (Value(np.broadcast_to(np.zeros((), source.dtype), source.shape)) for _ in range(2))
+        self.memory.places.update({v: source, out: target})
+        step = self.step()
+        self.memory.use(source.buffer), self.memory.use(target.buffer)
+        over_elements(step, Group(None, [Call(clone.op.name, (v,), (out,), shares=())], out))
+
+    def clear_halo(self, step: Step, v: Value) -> None:
+        """Zeros around the pixels of a convolution's input."""
+        halo = self.halos.get(v)
+        if halo is None or v in self.likes:
+            return
+        place = self.place(v)
+        clear_border(step, place, halo)
+
+    def copy_results(self) -> None:
+        for v in self.schedule.results:
+            if v in self.memory.places and self.memory.places[v].buffer.kind == "output":
+                continue
+            if self.schedule.is_known(v) or self.place(v).buffer.kind == "input":
+                raise NotNative("a result is an input")
+            source = self.place(v)
+            if source.buffer.kind == "output":
+                raise NotNative("a result is a view of another result")
+            self.copy(source, self.make_result(v))
+
+    # -- the whole --
+
+    def finish(self) -> None:
+        self.arena_bytes = self.memory.settle()
+        for buffer, constant in self.offsets.items():
+            constant.initializer = ir.Constant(INT64, buffer.index)
+        for step in self.steps:
+            step.f.end()
+        self.barrier_slot = self.slot(Buffer("barrier", 64))
+        whole = Function(self.module, "run", "table part parts", "part parts")
+        for number, step in enumerate(self.steps):
+            whole.call(step.f, *whole.args.values())
+            if self.threads and number + 1 < len(self.steps):
+                self.barrier(whole, number + 1)
+        whole.end()
+
+    def barrier(self, f: Function, number: int) -> None:
+        """Wait until all parts have done step `number`. The counter is 0 before the run."""
+        b = f.b
+        table = b.bitcast(f.args["table"].v, BYTES.as_pointer())
+        counter = b.bitcast(b.load(b.gep(table, [ir.Constant(INT64, self.barrier_slot)])), INT64.as_pointer())
+        b.atomic_rmw("add", counter, ir.Constant(INT64, 1), "seq_cst")
+        goal = (f.args["parts"] * number).v
+        head, wait, rest, done = (f.function.append_basic_block() for _ in range(4))
+        before = b.block
+        b.branch(head)
+        b.position_at_end(head)
+        spins = b.phi(INT64)
+        spins.add_incoming(ir.Constant(INT64, 0), before)
+        arrived = b.load_atomic(counter, "seq_cst", 8)
+        b.cbranch(b.icmp_signed(">=", arrived, goal), done, wait)
+        b.position_at_end(wait)
+        more = b.add(spins, ir.Constant(INT64, 1))
+        spins.add_incoming(more, wait)
+        b.cbranch(b.icmp_signed("<", more, ir.Constant(INT64, SPINS)), head, rest)
+        b.position_at_end(rest)
+        b.call(self.module.declared("sched_yield", ir.IntType(32), []), [])
+        spins.add_incoming(ir.Constant(INT64, 0), rest)
+        b.branch(head)
+        b.position_at_end(done)
+
+
+def channels_last(n: int) -> tuple[int, ...]:
+    """The order of dimensions in which the pixels' channels are neighbours: (0, 2, 3, 1)."""
+    return (0, *range(2, n), 1)
+
+
+def halos(schedule: Schedule) -> dict[Value, tuple[int, ...]]:
+    """For each value that is made for convolutions with padding alone: the width of the border, for each dimension."""
+    from rushlight.compile.native.convolution import padding_of
+
+    found: dict[Value, tuple[int, ...]] = {}
+    made = {item.out for item in schedule.items if isinstance(item, Group)}
+    for item in schedule.items:
+        if isinstance(item, Group) and item.anchor is not None:
+            padding = padding_of(item.anchor)
+            x = item.anchor.args[0] if padding else None
+            if padding and x in made and x not in schedule.results:
+                found[x] = tuple(map(max, found.get(x, (0,) * len(padding)), padding))
+    return {v: p for v, p in found.items() if any(p)}
+
+
+def clear_border(step: Step, place: Place, halo: tuple[int, ...]) -> None:
+    """Write zeros to the border around the pixels of a value in channels-last order."""
+    from rushlight.compile.native.convolution import write_zeros
+
+    step.alone(lambda: write_zeros(step, place, halo))

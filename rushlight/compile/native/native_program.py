@@ -1,0 +1,124 @@
+"""A graph as a function of machine code that Python calls with arrays.
+
+Arrays made of parameters (packed weights, folded batch norms) are made again when a parameter's memory, or the number
+of writes to a parameter, has changed."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+
+from rushlight.compile.capture.input_sources import find
+from rushlight.compile.graph import Graph, Value
+from rushlight.compile.native import convolution, pooling, products  # noqa: F401  registers the anchors
+from rushlight.compile.native.lowering import Lowering
+from rushlight.core.node import clock
+from rushlight.core.tensor import writes_of
+from rushlight.loops.llvm import BYTES, INT64, host
+
+ALIGN = 64
+
+
+def aligned(size: int) -> np.ndarray:
+    """Bytes at a multiple of 64 bytes."""
+    raw = np.zeros(size + ALIGN, np.uint8)
+    start = -raw.ctypes.data % ALIGN
+    return raw[start : start + size]
+
+
+@cache
+def offset_of_data() -> int | None:
+    """The byte of an array object at which the address of its elements lies; None if it is elsewhere."""
+    offset, a = object.__basicsize__, np.empty(3)
+    found = ctypes.c_void_p.from_address(id(a) + offset).value
+    return offset if found == a.ctypes.data else None
+
+
+class NativeProgram:
+    """`sources`: the arguments, in the order of `call`. `state`: the sources of the parameters."""
+
+    def __init__(self, graph: Graph, likes: list[np.ndarray]):
+        low = Lowering(graph, host(), likes)
+        self.sources = [v.source for v, _ in low.inputs]
+        self.state = [v for v in graph.inputs if v.source[0] == "state"]
+        self.tensors = [find(v.source, []) for v in self.state]
+        self.steady, self.bound = low.schedule.steady, low.bound
+        self.slots = [low.slots.get(buffer) for _, _, buffer in low.bound]
+        self.table = np.zeros(len(low.slots), np.int64)
+        self.kept = [aligned(low.arena_bytes), aligned(64)]
+        self.table[low.slots[low.arena]] = self.kept[0].ctypes.data
+        self.table[low.barrier_slot] = self.kept[1].ctypes.data
+        self.arrays: list[np.ndarray] = []
+        order = {id(buffer): k for k, (_, buffer) in enumerate(low.outputs)}
+        places = [low.memory.places[v] for v in low.schedule.results]
+        self.results = [order[id(p.buffer)] for p in places]
+        self.templates = [a for a, _ in low.outputs]
+        used = [low.slots.get(b) for _, b in (*low.inputs, *low.outputs)]
+        self.enter = self.entry(low, used)
+        self.seen, self.versions = -1, [-1] * len(self.tensors)
+        self.parameters: list[np.ndarray] = []
+
+    def entry(self, low: Lowering, slots: list[int | None]) -> Callable[..., None]:
+        """`call(objects...)`: reads the addresses of arrays from Python's objects, and runs the program."""
+        offset = offset_of_data()
+        f = ir.Function(low.module.ir, ir.FunctionType(ir.VoidType(), [BYTES] * (1 + len(slots))), "call")
+        b = ir.IRBuilder(f.append_basic_block())
+        table = b.bitcast(f.args[0], INT64.as_pointer())
+        for slot, argument in zip(slots, f.args[1:]):
+            if slot is None:
+                continue
+            address = b.ptrtoint(argument, INT64)
+            if offset is not None:
+                place = b.bitcast(b.gep(argument, [ir.Constant(INT64, offset)]), INT64.as_pointer())
+                address = b.load(place)
+            b.store(address, b.gep(table, [ir.Constant(INT64, slot)]))
+        run = low.module.ir.globals["run"]
+        b.call(run, [f.args[0], ir.Constant(INT64, 0), ir.Constant(INT64, 1)])
+        b.ret_void()
+        self.engine = low.module.compiled()
+        kind = ctypes.c_void_p if offset is None else ctypes.py_object
+        call = ctypes.CFUNCTYPE(None, ctypes.c_void_p, *[kind] * len(slots))
+        made = call(self.engine.get_function_address("call"))
+        if offset is not None:
+            return made
+        return lambda table, *arrays: made(table, *[a.ctypes.data for a in arrays])
+
+    def bind(self, *arrays: np.ndarray) -> tuple:
+        """Make the arrays that depend on parameters; `arrays` in the order of `state`."""
+        self.parameters = list(arrays)
+        known: dict[Value, np.ndarray] = dict(zip(self.state, arrays))
+
+        def array(v: Value) -> np.ndarray:
+            return known[v] if v in known else np.asarray(v._array)
+
+        for step in self.steady:
+            known[step.out] = np.asarray(step.function(*map(array, step.given)))
+        self.arrays = []
+        for (function, given, _), slot in zip(self.bound, self.slots):
+            made = np.ascontiguousarray(function(*map(array, given)))
+            room = aligned(made.nbytes + ALIGN)[: made.nbytes]
+            room[:] = made.reshape(-1).view(np.uint8)
+            self.arrays.append(room)
+            if slot is not None:
+                self.table[slot] = room.ctypes.data
+        self.seen, self.versions = clock.last_write, [writes_of(t).count for t in self.tensors]
+        return ()
+
+    def refresh(self) -> None:
+        """Bind again if a parameter was written to since it was bound."""
+        if self.versions != [writes_of(t).count for t in self.tensors]:
+            self.bind(*self.parameters)
+        self.seen = clock.last_write
+
+    def call(self, inputs: Sequence[Any]) -> list[np.ndarray]:
+        """The results for the arrays of the arguments."""
+        if clock.last_write != self.seen:
+            self.refresh()
+        made = [np.empty_like(a) for a in self.templates]
+        self.enter(self.table.ctypes.data, *inputs, *made)
+        return [made[k] for k in self.results]

@@ -1,0 +1,103 @@
+"""Products in registers: tiles of rows times vectors of columns, whose sums stay in registers over the whole length.
+
+    sums[m][j] += a[row m, k] * b[k, vector j]
+
+The rows are read one number at a time, from memory of any strides. The columns come from panels: `packed` gives the
+matrix as panels of some vectors of columns, each with its rows one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import ceil
+from typing import Any
+
+import numpy as np
+
+from rushlight.loops.llvm import FLOAT, Function, Number, Target, Value, multiply_add, repeated
+
+UNROLL_FMAS = 16  # an inner loop has at least about this many multiply-adds
+
+
+def packed(b: np.ndarray, width: int, vectors: int) -> np.ndarray:
+    """A matrix (K, N) as panels (K, vectors width) side by side, filled with zeros up to whole vectors. The last panel
+    may have fewer vectors."""
+    length, columns = b.shape
+    whole = -(-columns // width) * width
+    b = np.pad(b, ((0, 0), (0, whole - columns)))
+    panel = vectors * width
+    cuts = range(0, whole, panel)
+    return np.concatenate([np.ascontiguousarray(b[:, k : k + panel]).ravel() for k in cuts] or [np.zeros(0, b.dtype)])
+
+
+def best_tile(target: Target, rows: int, vectors: int, splits: Sequence[int] = ()) -> tuple[int, int]:
+    """(rows, vectors) of a tile: the least estimated time for all rows and vectors that fits the registers.
+
+    An instruction pair costs 1 for each two multiply-adds, loads, or half the latency of a chain of 4."""
+    best, found = float("inf"), (1, 1)
+    for v in range(1, min(vectors, 8) + 1):
+        for m in range(1, min(rows, 16) + 1):
+            if m * v + v + 1 > target.registers:
+                break
+            one = max(m * v / 2, (m + v) / 2, 4 if m * v < 8 else 0)
+            time = ceil(rows / m) * ceil(vectors / v) * (one + 0.25)
+            if time < best - 1e-9:
+                best, found = time, (m, v)
+    return found
+
+
+def accumulate(
+    f: Function,
+    pointer: Value,
+    rows: Sequence[Number],
+    lengths: Sequence[tuple[int, int]],
+    panel: Value,
+    vectors: int,
+    start: Sequence[Value],
+) -> list[Value]:
+    """The sums of a tile. `rows`: the place of each row's first number; `lengths`: (length, stride) of the dimensions
+    that are summed, from the outermost; `panel`: the address of the tile's panel; `start`: for each row the sums at
+    the beginning, vector by vector."""
+    width = f.module.target.lanes
+
+    def at(k: Number, offset: Number, sums: Sequence[Value]) -> list[Value]:
+        """One step: number `offset` of each row times row k of the panel."""
+        columns = [f.load(panel, (k * vectors + j) * width, FLOAT, width) for j in range(vectors)]
+        made: list[Value] = []
+        for m, row in enumerate(rows):
+            x = repeated(f.load(pointer, f.whole(row) + offset, FLOAT), width)
+            made += [multiply_add(x, columns[j], sums[m * vectors + j]) for j in range(vectors)]
+        return made
+
+    def nested(dims: Sequence[tuple[int, int]], k: Number, offset: Number, sums: Sequence[Value]) -> list[Value]:
+        if not dims:
+            return at(k, offset, sums)
+        (length, stride), *inner = dims
+        inside = int(np.prod([n for n, _ in inner], dtype=int))
+
+        def body(i: Number, *sums: Value) -> list[Value]:
+            return nested(inner, k + i * inside, offset + i * stride, sums)
+
+        per_round = len(rows) * vectors * inside
+        unroll = 1 if inside > 8 else min(length, max(1, UNROLL_FMAS // per_round))
+        whole = length // unroll * unroll
+
+        def several(i: Number, *sums: Value) -> list[Value]:
+            made: Sequence[Value] = sums
+            for u in range(unroll):
+                made = body(i + u, *made)
+            return [*made]
+
+        sums = f.loop(0, whole, unroll, several, sums)
+        for i in range(whole, length):
+            sums = body(i, *sums)
+        return [*sums]
+
+    return nested(lengths, 0, 0, start)
+
+
+def in_tiles(count: int, size: int, body: Callable[[Number, int], Any], loop: Callable) -> None:
+    """body(first, size) for full tiles, in a loop, then for the rest."""
+    whole = count // size * size
+    loop(0, whole, size, lambda i: body(i, size))
+    if whole < count:
+        body(whole, count - whole)

@@ -1,0 +1,82 @@
+"""The scalars world (loops/scalar_math.py) on values of LLVM IR: exp, tanh, erf and so on as instructions.
+
+The formulas are scalar_math's own; here are the constants and bit tricks of a real type for values of loops/llvm.py."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from rushlight.loops import llvm, scalar_math
+from rushlight.loops.llvm import DOUBLE, FLOAT, INT32, INT64, Value, as_bits, call_intrinsic, converted, select
+
+
+class Kind:
+    """A number type as a function: of a Value, its conversion; of a Python number, NumPy's number. Also a dtype."""
+
+    def __init__(self, dtype: Any, kind: Any):
+        self.dtype, self.kind = np.dtype(dtype), kind
+
+    def __call__(self, x: Any) -> Any:
+        return converted(x, self.kind) if isinstance(x, Value) else self.dtype.type(x)
+
+
+F32, F64, I32, I64 = Kind("f4", FLOAT), Kind("f8", DOUBLE), Kind("i4", INT32), Kind("i8", INT64)
+
+
+class Libm:
+    """Functions of the C library: a vector's numbers are passed one by one."""
+
+    def __getattr__(self, name: str) -> Callable[..., Value]:
+        return lambda *args: called(name, *args)
+
+
+def called(name: str, *args: Value) -> Value:
+    f, kind = args[0].f, args[0].v.type
+    if not kind_has_libm(f):
+        raise NotImplementedError(f"{name} needs the C library, which {f.module.target.triple} lacks")
+    of = llvm.element(kind)
+    function = f.module.declared(name + "f" * (of == FLOAT), of, [of] * len(args))
+    if not llvm.lanes(kind):
+        return Value(f, f.b.call(function, [a.v for a in args]))
+    rows = [[llvm.lane(a, k).v for a in args] for k in range(llvm.lanes(kind))]
+    return llvm.stacked([Value(f, f.b.call(function, row)) for row in rows])
+
+
+def kind_has_libm(f: llvm.Function) -> bool:
+    return not f.module.target.triple.startswith("wasm")
+
+
+def intrinsic(name: str) -> Callable[..., Value]:
+    return lambda *args: call_intrinsic(name, *args)
+
+
+@cache
+def kind(dtype: str) -> SimpleNamespace:
+    """Constants and bit tricks of "float32" or "float64", as `scalar_math.kind` has for Numba."""
+    wide = dtype == "float64"
+    k = SimpleNamespace(real=F64 if wide else F32, int=I64 if wide else I32, select=select)
+    k.jit = k.inlined = lambda f: f
+    k.digits, k.bias, k.scaled, k.libm = (52, 1023, None, Libm()) if wide else (23, 127, None, Libm())
+    real, whole = k.real.dtype.type, k.int.dtype.type
+    k.bits = lambda x: as_bits(x, k.int.kind) if isinstance(x, Value) else real(x).view(whole)
+    k.unbits = lambda x: as_bits(x, k.real.kind) if isinstance(x, Value) else whole(x).view(real)
+    k.magic = real(1.5 * 2.0**k.digits)
+    k.ln2_hi = real(0.693145751953125 if wide else 0.693359375)
+    k.ln2_lo = real(1.42860682030941723212e-06 if wide else -2.12194440054690583e-4)
+    k.signed = lambda a, x: call_intrinsic("copysign", a if isinstance(a, Value) else x * 0 + a, x)
+    k.tiny, k.inf, k.nan = np.finfo(real).tiny, real(np.inf), real(np.nan)
+    k.f32, k.f64, k.i32 = F32, F64, I32
+    k.floor, k.ceil, k.trunc, k.rint, k.sqrt = map(intrinsic, ("floor", "ceil", "trunc", "rint", "sqrt"))
+    k.double = k if wide else kind("float64")
+    return k
+
+
+@cache
+def functions(dtype: str) -> dict[str, Callable]:
+    """Name -> function of the scalars world, for values of "float32" or "float64"."""
+    return scalar_math.functions(kind(dtype))
