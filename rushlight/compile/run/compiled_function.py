@@ -350,7 +350,7 @@ class Compiled:
         program = Program(outline.graph, outline.plan, outline.live, outline, title, self.options)
         if not self.may_keep(program):
             return None, ""
-        wrong = "" if program.proof.there() else run.differs_from(program)
+        wrong = "" if program.native is None and program.proof.there() else run.differs_from(program)
         program.let_go()
         if much:
             give_back()

@@ -38,7 +38,7 @@ class EagerRun:
         expected, old = self.outline.expected, self.memory_before()
         with self.draws.again() as drawn:
             wrong = program.differs(expected, self.flat, old) or drawn()
-        if not wrong and any(p.joined for p in program.parts):
+        if not wrong and program.native is None and any(p.joined for p in program.parts):
             wrong = program.joined_differ(expected, self.flat, old, self.draws.again)
         if not wrong:
             program.proof.note()

@@ -28,6 +28,7 @@ from rushlight.compile.passes import optimize
 from rushlight.compile.passes.split_backward import read_late, split
 from rushlight.compile.report import Item, Stopwatch, Timings, drawing, kind, memory_table
 from rushlight.compile.run.forward_backward import CompiledFunctionBackward, Kept, Subsets
+from rushlight.compile.run.native_way import in_its_place, native_of
 from rushlight.compile.run.verified_cache import Proof, recorded
 from rushlight.compile.run.verify import Checker, Mismatch, beyond_noise, distance
 from rushlight.core.node import Output, clock, tick
@@ -124,6 +125,15 @@ class Part:
         """Make calls that raise an error undo their side effects: for functions that may catch the error."""
         self.call, self.undoes = partial(undone, self.call, self.owned), True
 
+    def take(self, call: Callable, bind: Callable) -> None:
+        """Run another function in place of the text."""
+        self.text_call, self.text_bind = self.call, self.bind
+        self.call, self.bind, self.fresh, self.undoes, self._views = call, bind, False, True, None
+
+    def take_back(self) -> None:
+        """Run the text again."""
+        self.call, self.bind, self.fresh, self.undoes, self._views = self.text_call, self.text_bind, True, False, None
+
     def settle(self) -> None:
         """Call loops without Numba's dispatch on argument types, which costs time per array.
 
@@ -218,6 +228,8 @@ class Program:
         run, self.given = recorded(graph), graph.given
         watched = read_late(graph) if live else None
         shown = homes(graph)
+        # the function of machine code that runs in place of the text, or the reason why there is none
+        self.native, self.native_reason = native_of(graph, live, outline.expected.results, options)
         optimize(graph, options)
         keep_apart(graph, shown)
         how = options.get("fuse", True), options.get("threads", True)
@@ -234,6 +246,7 @@ class Program:
         self.owned = self.forward.owned
         if undoes:
             self.forward.undo()
+        self.run_native()
         self.proof = Proof(run, [p.lowering.text for p in self.parts if p.lowering])
         self.gather = picker(self.forward.sources, "._array")
         self.targets, self.holders = picker(self.written), picker([leaf for leaf, _ in self.leaves])
@@ -254,6 +267,20 @@ class Program:
         handed = [*(v for _, v in graph.grads if v is not None), *graph.results[: self.results]]
         like = dict(zip(handed, self.outline.expected.leaves + self.outline.expected.results))
         self.forward = Part(graph, title, fuse, threads, like=like)
+
+    def run_native(self) -> None:
+        """Let the native function run in place of the text."""
+        if self.native is not None:
+            known = {keyed(s) for s in self.forward.sources}
+            if all(keyed(s) in known for s in (*self.native.sources, *(v.source for v in self.native.state))):
+                self.forward.take(*in_its_place(self.native, self.forward.sources))
+            else:
+                self.native, self.native_reason = None, "its text reads other inputs"
+
+    def drop_native(self, reason: str) -> None:
+        """Run the text after all."""
+        self.native, self.native_reason = None, reason
+        self.forward.take_back()
 
     @property
     def source(self) -> str:
@@ -349,6 +376,11 @@ class Program:
 
     def compared(self, expected: Any, arguments: list[Any], old: dict) -> str:
         """Like `differs`. Compares each step (Mismatch if one is wrong), then results, written memory and gradients."""
+        if self.native is not None:
+            wrong = self.native_differs(expected, arguments)
+            if not wrong:
+                return ""
+            self.drop_native(f"its machine code gave other numbers: {wrong}")
         replay = self.replay
         assert replay is not None
         # source -> copy of the memory that the program writes to
@@ -372,6 +404,20 @@ class Program:
         if wrong:  # may be rounding noise, as in a gradient that would be 0 in exact arithmetic
             runs = replay.shaken(inputs, self.written)
             wrong = {i: wrong[i] for i in beyond_noise({i: pairs[i][1:] for i in wrong}, runs, replay.halves)}
+        return next(iter(wrong.values()), "")
+
+    def native_differs(self, expected: Any, arguments: list[Any]) -> str:
+        """The first difference between the native function's results and the traced run's, beyond rounding."""
+        assert self.replay is not None
+        forward = self.forward
+        arrays = [find(s, arguments)._array for s in forward.sources]
+        results, _ = forward.call([], *arrays, *forward.bind(*[arrays[i] for i in forward.bound]))
+        wrong = {i: far for i, (a, b) in enumerate(zip(results, expected.results)) if (far := distance(a, b))}
+        if wrong:
+            inputs = [find(v.source, arguments)._array for v in self.replay.inputs]
+            runs = self.replay.shaken(inputs, [])
+            pairs = {i: (results[i], expected.results[i]) for i in wrong}
+            wrong = {i: wrong[i] for i in beyond_noise(pairs, runs, self.replay.halves)}
         return next(iter(wrong.values()), "")
 
     def traced_input(self, source: tuple, expected: Any, arguments: list[Any], old: dict) -> np.ndarray:
