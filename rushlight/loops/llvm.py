@@ -1,31 +1,42 @@
 """Functions as LLVM IR, built by Python values whose operators emit instructions, compiled by llvmlite alone.
 
-    f = Function(Module(host()), "scale", "x y n")
+    f = Function(Module(host()), "scale", "x y n", "n")
     f.loop(0, f.args["n"], 1, lambda i: f.store(f.load(f.args["x"], i, FLOAT) * 2.0, f.args["y"], i))
 
 `Value` is a number, or a vector of numbers, in a function that is being built. A formula that runs on Values (the
-scalars world of loops/scalar_math.py) emits its own machine code: no text, no parser, no type inference. Compiling a
-loop takes 20 to 60 ms; Numba takes 400 to 1,600 ms for the same loop, and 900 ms for its import.
+scalars world of loops/scalar_math.py) emits its own machine code: no parser, no type inference. Compiling a loop takes
+20 to 60 ms; Numba takes 400 to 1,600 ms for the same loop, and 900 ms for its import. The IR is written as text here,
+since llvmlite's builder takes five times as long.
 
-Sizes and places are Python ints, where they are known, or Values of int64. Pointers are Values of `BYTES`; their
+Sizes and places are Python ints, where they are known, or Values of int64. Pointers are Values of `POINTER`; their
 places count elements of the type that is loaded or stored."""
 
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Iterable, Sequence
+import struct
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cache
 from typing import Any, NamedTuple
 
 import llvmlite.binding as llvm
 import numpy as np
-from llvmlite import ir
 
-FLOAT, DOUBLE, BOOL = ir.FloatType(), ir.DoubleType(), ir.IntType(1)
-BYTE, INT16, INT32, INT64 = (ir.IntType(n) for n in (8, 16, 32, 64))
-BYTES = BYTE.as_pointer()
+
+class Type(NamedTuple):
+    """A type of single numbers: LLVM's name, bytes in memory, and the name in intrinsics."""
+
+    name: str
+    bytes: int
+    letters: str
+
+
+FLOAT, DOUBLE, BOOL = Type("float", 4, "f32"), Type("double", 8, "f64"), Type("i1", 1, "i1")
+BYTE, INT16, INT32, INT64 = (Type(f"i{8 * n}", n, f"i{8 * n}") for n in (1, 2, 4, 8))
+POINTER = Type("ptr", 8, "p0")
+REALS = (FLOAT, DOUBLE)
 TYPES = {"float32": FLOAT, "float64": DOUBLE, "int64": INT64, "int32": INT32, "int8": BYTE, "uint8": BYTE, "bool": BOOL}
-ITEM_BYTES = {FLOAT: 4, DOUBLE: 8, INT64: 8, INT32: 4, INT16: 2, BYTE: 1, BOOL: 1}
 Number = Any  # an int, or a Value of int64
 
 
@@ -52,17 +63,11 @@ class Target(NamedTuple):
 @cache
 def host() -> Target:
     """This machine's processor."""
-    known = llvm.get_host_cpu_features()
+    known, triple = llvm.get_host_cpu_features(), llvm.get_default_triple()
     lanes = 16 if known.get("avx512f") else 8 if known.get("avx") else 4
-    wide, arm = lanes == 16, "aarch64" in llvm.get_default_triple() or "arm64" in llvm.get_default_triple()
-    return Target(
-        llvm.get_default_triple(),
-        llvm.get_host_cpu_name(),
-        known.flatten(),
-        lanes,
-        32 if wide or arm else 16,
-        bool(known.get("fma")) or arm,
-    )
+    arm = "aarch64" in triple or "arm64" in triple
+    registers = 32 if lanes == 16 or arm else 16
+    return Target(triple, llvm.get_host_cpu_name(), known.flatten(), lanes, registers, bool(known.get("fma")) or arm)
 
 
 WASM = Target("wasm32-unknown-unknown", "generic", "+simd128,+bulk-memory", 4, 16, False)
@@ -70,71 +75,57 @@ WASM = Target("wasm32-unknown-unknown", "generic", "+simd128,+bulk-memory", 4, 1
 # -- values whose operators emit instructions ----------------------------------------------------------------------
 
 
-def lanes(kind: ir.Type) -> int:
-    """The length of a vector type; 0 for a single number."""
-    return kind.count if isinstance(kind, ir.VectorType) else 0
+def spelled(kind: Type, lanes: int) -> str:
+    """LLVM's name of a number type, or of a vector of `lanes` numbers."""
+    return f"<{lanes} x {kind.name}>" if lanes else kind.name
 
 
-def element(kind: ir.Type) -> ir.Type:
-    return kind.element if isinstance(kind, ir.VectorType) else kind
-
-
-def like(kind: ir.Type, of: ir.Type) -> ir.Type:
-    """The type `of`, with as many lanes as `kind`."""
-    return ir.VectorType(of, lanes(kind)) if lanes(kind) else of
-
-
-def constant(kind: ir.Type, number: Any) -> ir.Constant:
+def literal(kind: Type, number: Any, lanes: int = 0) -> str:
     """A number, or a vector of equal numbers."""
-    of = element(kind)
-    number = float(number) if of in (FLOAT, DOUBLE) else int(number)
-    if of == FLOAT:
-        number = float(np.float32(number))
-    one = ir.Constant(of, number)
-    return ir.Constant(kind, [one] * lanes(kind)) if lanes(kind) else one
+    if kind in REALS:
+        value = float(np.float32(number)) if kind == FLOAT else float(number)
+        one = f"0x{struct.unpack('<Q', struct.pack('<d', value))[0]:016X}"
+    else:
+        one = str(int(number)) if kind != BOOL else ("true" if number else "false")
+    return f"splat ({kind.name} {one})" if lanes else one
 
 
 class Value:
-    """A number or a vector of numbers. `f`: the function that is being built. `v`: LLVM's value."""
+    """A number or a vector of `lanes` numbers. `f`: the function that is being built. `v`: LLVM's name of the value.
+    `kind`: the type of its numbers."""
 
-    __slots__ = ("f", "v")
+    __slots__ = ("f", "kind", "lanes", "v")
     __array_ufunc__ = None  # NumPy's scalars leave the operators to Value
     __hash__ = object.__hash__
 
-    def __init__(self, f: Function, v: ir.Value):
-        self.f, self.v = f, v
+    def __init__(self, f: Function, v: str, kind: Type, lanes: int = 0):
+        self.f, self.v, self.kind, self.lanes = f, v, kind, lanes
 
     @property
-    def is_real(self) -> bool:
-        return element(self.v.type) in (FLOAT, DOUBLE)
+    def type(self) -> str:
+        """LLVM's name of the type."""
+        return spelled(self.kind, self.lanes)
 
-    def meets(self, other: Any) -> tuple[ir.Value, ir.Value]:
+    def meets(self, other: Any) -> tuple[Value, Value]:
         """Both operands in one type: a Python number takes the type; a single number is repeated beside a vector."""
         if not isinstance(other, Value):
-            return self.v, constant(self.v.type, other)
-        x, y = self, other
-        if lanes(y.v.type) and not lanes(x.v.type):
-            x = repeated(x, lanes(y.v.type))
-        elif lanes(x.v.type) and not lanes(y.v.type):
-            y = repeated(y, lanes(x.v.type))
-        return x.v, y.v
+            return self, Value(self.f, literal(self.kind, other, self.lanes), self.kind, self.lanes)
+        if other.lanes == self.lanes:
+            return self, other
+        return (repeated(self, other.lanes), other) if other.lanes else (self, repeated(other, self.lanes))
 
     def emit(self, other: Any, real: str, whole: str, swap: bool = False) -> Value:
         """The instruction `real` of floats, or `whole` of integers."""
-        pair = self.meets(other)
-        pair = pair[::-1] if swap else pair
-        b = self.f.b
-        if self.is_real:
-            return Value(self.f, getattr(b, real)(*pair, flags=("contract",)))
-        return Value(self.f, getattr(b, whole)(*pair))
+        x, y = self.meets(other)
+        if swap:
+            x, y = y, x
+        name = f"{real} contract" if self.kind in REALS else whole
+        return self.f.put(f"{name} {x.type} {x.v}, {y.v}", self.kind, x.lanes)
 
     def compare(self, sign: str, other: Any) -> Value:
-        b, pair = self.f.b, self.meets(other)
-        if self.is_real:
-            emit = b.fcmp_unordered if sign == "!=" else b.fcmp_ordered
-        else:
-            emit = b.icmp_signed
-        return Value(self.f, emit(sign, *pair))
+        x, y = self.meets(other)
+        name = f"fcmp {REAL_ORDER[sign]}" if self.kind in REALS else f"icmp {WHOLE_ORDER[sign]}"
+        return self.f.put(f"{name} {x.type} {x.v}, {y.v}", BOOL, x.lanes)
 
     def __add__(self, other: Any) -> Value:
         return self if type(other) is int and other == 0 else self.emit(other, "fadd", "add")
@@ -165,25 +156,27 @@ class Value:
         return self.emit(other, "", "urem")
 
     def __neg__(self) -> Value:
-        return Value(self.f, self.f.b.fneg(self.v) if self.is_real else self.f.b.neg(self.v))
+        if self.kind in REALS:
+            return self.f.put(f"fneg {self.type} {self.v}", self.kind, self.lanes)
+        return self.emit(0, "", "sub", swap=True)
 
     def __invert__(self) -> Value:
-        return Value(self.f, self.f.b.not_(self.v))
+        return self.emit(-1 if self.kind != BOOL else True, "", "xor")
 
     def __lshift__(self, other: Any) -> Value:
-        return Value(self.f, self.f.b.shl(*self.meets(other)))
+        return self.emit(other, "", "shl")
 
     def __rshift__(self, other: Any) -> Value:
-        return Value(self.f, self.f.b.ashr(*self.meets(other)))
+        return self.emit(other, "", "ashr")
 
     def __and__(self, other: Any) -> Value:
-        return Value(self.f, self.f.b.and_(*self.meets(other)))
+        return self.emit(other, "", "and")
 
     def __or__(self, other: Any) -> Value:
-        return Value(self.f, self.f.b.or_(*self.meets(other)))
+        return self.emit(other, "", "or")
 
     def __xor__(self, other: Any) -> Value:
-        return Value(self.f, self.f.b.xor(*self.meets(other)))
+        return self.emit(other, "", "xor")
 
     __rand__, __ror__, __rxor__ = __and__, __or__, __xor__
 
@@ -206,85 +199,86 @@ class Value:
         return self.compare("!=", other)
 
     def __abs__(self) -> Value:
-        if self.is_real:
-            return call_intrinsic("fabs", self)
-        return select(self < 0, -self, self)
+        return call_intrinsic("fabs", self) if self.kind in REALS else select(self < 0, -self, self)
+
+
+REAL_ORDER = {"<": "olt", ">": "ogt", "<=": "ole", ">=": "oge", "==": "oeq", "!=": "une"}
+WHOLE_ORDER = {"<": "slt", ">": "sgt", "<=": "sle", ">=": "sge", "==": "eq", "!=": "ne"}
 
 
 def repeated(x: Value, count: int) -> Value:
     """A vector of `count` times the number x."""
-    b, empty = x.f.b, ir.Constant(ir.VectorType(x.v.type, count), ir.Undefined)
-    first = b.insert_element(empty, x.v, ir.Constant(INT32, 0))
-    return Value(x.f, b.shuffle_vector(first, empty, ir.Constant(ir.VectorType(INT32, count), [0] * count)))
+    if not x.v.startswith("%"):
+        return Value(x.f, f"splat ({x.kind.name} {x.v})", x.kind, count)
+    vector = spelled(x.kind, count)
+    first = x.f.put(f"insertelement {vector} undef, {x.type} {x.v}, i32 0", x.kind, count)
+    return x.f.put(f"shufflevector {vector} {first.v}, {vector} undef, <{count} x i32> zeroinitializer", x.kind, count)
 
 
 def picked(x: Value, places: Iterable[int]) -> Value:
     """The numbers of a vector at these places."""
     chosen = [*places]
-    return Value(x.f, x.f.b.shuffle_vector(x.v, x.v, ir.Constant(ir.VectorType(INT32, len(chosen)), chosen)))
+    mask = ", ".join([f"i32 {k}" for k in chosen])
+    return x.f.put(f"shufflevector {x.type} {x.v}, {x.type} undef, <{len(chosen)} x i32> <{mask}>", x.kind, len(chosen))
 
 
 def lane(x: Value, place: int) -> Value:
     """One number of a vector."""
-    return Value(x.f, x.f.b.extract_element(x.v, ir.Constant(INT32, place)))
+    return x.f.put(f"extractelement {x.type} {x.v}, i32 {place}", x.kind)
 
 
 def stacked(numbers: Sequence[Value]) -> Value:
     """A vector of single numbers."""
-    f, first = numbers[0].f, numbers[0].v
-    vector = ir.Constant(ir.VectorType(first.type, len(numbers)), ir.Undefined)
+    f, kind, n = numbers[0].f, numbers[0].kind, len(numbers)
+    vector = Value(f, "undef", kind, n)
     for k, x in enumerate(numbers):
-        vector = f.b.insert_element(vector, x.v, ir.Constant(INT32, k))
-    return Value(f, vector)
+        vector = f.put(f"insertelement {vector.type} {vector.v}, {x.type} {x.v}, i32 {k}", kind, n)
+    return vector
 
 
 def select(condition: Value, x: Any, y: Any) -> Value:
     """x where the condition is true, else y. If neither is a Value, both are NumPy's numbers of one type."""
     if not isinstance(x, Value):
-        kind = y.v.type if isinstance(y, Value) else TYPES[x.dtype.name]
-        x = Value(condition.f, constant(kind, x))
-    first, second = x.meets(y)
-    chosen = condition.v
-    if lanes(first.type) and not lanes(chosen.type):
-        chosen = repeated(condition, lanes(first.type)).v
-    if lanes(chosen.type) and not lanes(first.type):
-        first, second = (repeated(Value(x.f, v), lanes(chosen.type)).v for v in (first, second))
-    return Value(condition.f, x.f.b.select(chosen, first, second))
+        like = y if isinstance(y, Value) else Value(condition.f, "", TYPES[x.dtype.name])
+        x = Value(condition.f, literal(like.kind, x, like.lanes), like.kind, like.lanes)
+    x, y = x.meets(y)
+    if x.lanes and not condition.lanes:
+        condition = repeated(condition, x.lanes)
+    if condition.lanes and not x.lanes:
+        x, y = repeated(x, condition.lanes), repeated(y, condition.lanes)
+    text = f"select {condition.type} {condition.v}, {x.type} {x.v}, {y.type} {y.v}"
+    return condition.f.put(text, x.kind, x.lanes)
 
 
-def converted(x: Value, to: ir.Type, signed: bool = True) -> Value:
+def converted(x: Value, to: Type, signed: bool = True) -> Value:
     """The numbers in another type: floats are cut towards 0; `signed`: whether bits of x are a signed integer."""
-    frm, kind, b = element(x.v.type), like(x.v.type, to), x.f.b
+    frm, signed = x.kind, signed and x.kind != BOOL
     if frm == to:
         return x
     if to == BOOL:
         return x != 0
-    if frm in (FLOAT, DOUBLE) and to in (FLOAT, DOUBLE):
-        emit = b.fpext if to == DOUBLE else b.fptrunc
-    elif frm in (FLOAT, DOUBLE):
-        emit = b.fptosi
-    elif to in (FLOAT, DOUBLE):
-        emit = b.sitofp if signed and frm != BOOL else b.uitofp
-    elif frm.width > to.width:
-        emit = b.trunc
+    if frm in REALS:
+        name = "fptosi" if to not in REALS else "fpext" if to == DOUBLE else "fptrunc"
+    elif to in REALS:
+        name = "sitofp" if signed else "uitofp"
+    elif frm != BOOL and frm.bytes > to.bytes:
+        name = "trunc"
     else:
-        emit = b.sext if signed and frm != BOOL else b.zext
-    return Value(x.f, emit(x.v, kind))
+        name = "sext" if signed else "zext"
+    return x.f.put(f"{name} {x.type} {x.v} to {spelled(to, x.lanes)}", to, x.lanes)
 
 
-def as_bits(x: Value, to: ir.Type) -> Value:
+def as_bits(x: Value, to: Type) -> Value:
     """The same bits as numbers of another type of this width."""
-    return Value(x.f, x.f.b.bitcast(x.v, like(x.v.type, to)))
+    return x.f.put(f"bitcast {x.type} {x.v} to {spelled(to, x.lanes)}", to, x.lanes)
 
 
 def call_intrinsic(name: str, *args: Value) -> Value:
     """LLVM's function of this name, for numbers and vectors of the type of the first argument."""
-    f, kind = args[0].f, args[0].v.type
-    letters = {FLOAT: "f32", DOUBLE: "f64"}.get(element(kind)) or f"i{element(kind).width}"
-    full = f"llvm.{name}.{f'v{lanes(kind)}' if lanes(kind) else ''}{letters}"
-    function = f.module.declared(full, kind, [kind] * len(args))
-    given = [args[0].v, *(args[0].meets(a)[1] for a in args[1:])]
-    return Value(f, f.b.call(function, given))
+    first = args[0]
+    given = [first, *(first.meets(a)[1] for a in args[1:])]
+    letters = f"v{first.lanes}{first.kind.letters}" if first.lanes else first.kind.letters
+    return first.f.foreign(f"llvm.{name}.{letters}", first.kind, given, first.lanes)
 
 
 def multiply_add(x: Value, y: Value, z: Value) -> Value:
@@ -296,32 +290,35 @@ def multiply_add(x: Value, y: Value, z: Value) -> Value:
 
 def total(x: Value, combine: Callable[[Value, Value], Value] = Value.__add__) -> Value:
     """The sum of a vector's numbers, by halves. The number of lanes is a power of two."""
-    n = lanes(x.v.type)
+    n = x.lanes
     while n > 1:
         n //= 2
         x = combine(picked(x, range(n)), picked(x, range(n, 2 * n)))
-    return Value(x.f, x.f.b.extract_element(x.v, ir.Constant(INT32, 0))) if lanes(x.v.type) else x
+    return lane(x, 0) if x.lanes else x
 
 
 # -- modules and functions -----------------------------------------------------------------------------------------
 
 
 class Module:
-    """Functions that are compiled together."""
+    """Functions that are compiled together. `globals`: lines of global variables."""
 
-    def __init__(self, target: Target, name: str = "loops"):
-        self.target, self.ir = target, ir.Module(name)
-        self.ir.triple = target.triple
+    def __init__(self, target: Target):
+        self.target, self.functions = target, {}  # type: ignore[var-annotated]
+        self.globals: list[str] = []
+        self.declared: dict[str, str] = {}
 
-    def declared(self, name: str, result: ir.Type, arguments: list[ir.Type]) -> ir.Function:
-        """A function from elsewhere: of LLVM, or of the C library."""
-        known = self.ir.globals.get(name)
-        return known or ir.Function(self.ir, ir.FunctionType(result, arguments), name)
+    def text(self) -> str:
+        """The module in LLVM's language."""
+        functions = [f.text() for f in self.functions.values()]
+        return "\n".join(
+            [f'target triple = "{self.target.triple}"', *self.globals, *self.declared.values(), *functions]
+        )
 
     def optimized(self) -> tuple[Any, Any]:
         """(LLVM's module after its passes, the machine)."""
         machine = self.target.machine()
-        module = llvm.parse_assembly(str(self.ir))
+        module = llvm.parse_assembly(self.text())
         tuning = llvm.create_pipeline_tuning_options(speed_level=2)
         tuning.loop_vectorization = tuning.slp_vectorization = tuning.loop_unrolling = False  # done by hand
         passes = llvm.create_pass_builder(machine, tuning)
@@ -342,78 +339,119 @@ class Module:
 
 
 class Function:
-    """A function that is being built. `arguments`: names; those in `integers` are int64, the others pointers."""
+    """A function that is being built. `arguments`: names; those in `integers` are int64, the others pointers.
+
+    `lines`: the instructions; `head`: instructions at the entry, before them. `block`: the label of the block that is
+    being written."""
 
     def __init__(self, module: Module, name: str, arguments: str, integers: str = "", private: bool = False):
-        self.module = module
+        self.module, self.name, self.private = module, name, private
+        module.functions[name] = self
         names, whole = arguments.split(), integers.split()
-        kind = ir.FunctionType(ir.VoidType(), [INT64 if n in whole else BYTES for n in names])
-        self.function = ir.Function(module.ir, kind, name)
-        if private:
-            self.function.linkage = "internal"
-            self.function.attributes.add("noinline")
-        self.entry = self.function.append_basic_block()
-        self.b = ir.IRBuilder(self.entry)
-        self.args = {n: Value(self, a) for n, a in zip(names, self.function.args)}
+        kinds = [INT64 if n in whole else POINTER for n in names]
+        self.args = {n: Value(self, f"%{n}", kind) for n, kind in zip(names, kinds)}
+        self.head: list[str] = []
+        self.lines: list[str] = []
+        self.count, self.block = 0, "start"
+
+    def text(self) -> str:
+        kind = "define internal" if self.private else "define"
+        given = ", ".join([f"{a.type} {a.v}" for a in self.args.values()])
+        attributes = " noinline nounwind" if self.private else " nounwind"
+        entry = ["entry:", *self.head, "br label %start", "start:"]
+        return "\n".join([f"{kind} void @{self.name}({given}){attributes} {{", *entry, *self.lines, "}"])
+
+    def put(self, text: str, kind: Type, lanes: int = 0) -> Value:
+        """An instruction with a result."""
+        self.count += 1
+        self.lines.append(f"%v{self.count} = {text}")
+        return Value(self, f"%v{self.count}", kind, lanes)
+
+    @contextmanager
+    def at_entry(self) -> Iterator[None]:
+        """Inside, instructions are written at the entry of the function."""
+        self.lines, self.head = self.head, self.lines
+        try:
+            yield
+        finally:
+            self.lines, self.head = self.head, self.lines
+
+    def foreign(self, name: str, kind: Type | None, args: Sequence[Value], lanes: int = 0) -> Value:
+        """A call of a function from elsewhere: of LLVM, or of the C library. `kind`: of the result; None for none."""
+        result = spelled(kind, lanes) if kind else "void"
+        self.module.declared.setdefault(name, f"declare {result} @{name}({', '.join([a.type for a in args])})")
+        text = f"call {result} @{name}({', '.join([f'{a.type} {a.v}' for a in args])})"
+        if kind:
+            return self.put(text, kind, lanes)
+        self.lines.append(text)
+        return args[0] if args else self.whole(0)
 
     # -- numbers and memory --
 
     def whole(self, n: Number) -> Value:
         """A place or a size as a Value of int64."""
-        return n if isinstance(n, Value) else Value(self, ir.Constant(INT64, n))
+        return n if isinstance(n, Value) else Value(self, str(n), INT64)
 
-    def number(self, kind: ir.Type, number: Any, count: int = 0) -> Value:
+    def number(self, kind: Type, number: Any, count: int = 0) -> Value:
         """A constant; a vector of equal numbers if `count`."""
-        return Value(self, constant(ir.VectorType(kind, count) if count else kind, number))
+        return Value(self, literal(kind, number, count), kind, count)
 
-    def at(self, pointer: Value, place: Number, kind: ir.Type) -> Value:
+    def at(self, pointer: Value, place: Number, kind: Type) -> Value:
         """The address of an element."""
         if type(place) is int and place == 0:
             return pointer
-        return Value(self, self.b.gep(pointer.v, [(self.whole(place) * ITEM_BYTES[kind]).v]))
+        stored = "i8" if kind == BOOL else kind.name
+        return self.put(f"getelementptr {stored}, ptr {pointer.v}, i64 {self.whole(place).v}", POINTER)
 
-    def load(self, pointer: Value, place: Number, kind: ir.Type, count: int = 0, valid: int | None = None) -> Value:
+    def load(self, pointer: Value, place: Number, kind: Type, count: int = 0, valid: int | None = None) -> Value:
         """An element, or `count` elements as a vector, of which the first `valid` are read and the others are 0."""
         stored = BYTE if kind == BOOL else kind
-        address, whole = self.at(pointer, place, stored), like_count(stored, count)
-        typed = self.b.bitcast(address.v, whole.as_pointer())
+        address, whole = self.at(pointer, place, stored), spelled(stored, count)
         if valid is None or valid >= max(count, 1):
-            found = self.b.load(typed, align=ITEM_BYTES[stored])
+            made = self.put(f"load {whole}, ptr {address.v}, align {stored.bytes}", stored, count)
         else:
-            found = self.masked("load", whole, [typed], valid, ir.Constant(whole, None))
-        made = Value(self, found)
+            name = f"llvm.masked.load.v{count}{stored.letters}.p0"
+            zero = Value(self, "zeroinitializer", stored, count)
+            made = self.foreign(name, stored, [address, *self.mask(stored, valid, count), zero], count)
         return made != 0 if kind == BOOL else made
 
     def store(self, x: Value, pointer: Value, place: Number, valid: int | None = None) -> None:
         """Write an element, or a vector, or only its first `valid` numbers."""
-        if element(x.v.type) == BOOL:
+        if x.kind == BOOL:
             x = converted(x, BYTE)
-        kind = element(x.v.type)
-        typed = self.b.bitcast(self.at(pointer, place, kind).v, x.v.type.as_pointer())
-        if valid is None or valid >= max(lanes(x.v.type), 1):
-            self.b.store(x.v, typed, align=ITEM_BYTES[kind])
+        address = self.at(pointer, place, x.kind)
+        if valid is None or valid >= max(x.lanes, 1):
+            self.lines.append(f"store {x.type} {x.v}, ptr {address.v}, align {x.kind.bytes}")
         else:
-            self.masked("store", x.v.type, [x.v, typed], valid)
+            name = f"llvm.masked.store.v{x.lanes}{x.kind.letters}.p0"
+            self.foreign(name, None, [x, address, *self.mask(x.kind, valid, x.lanes)])
 
-    def masked(self, what: str, kind: ir.Type, given: list[ir.Value], valid: int, *more: ir.Value) -> ir.Value:
-        """LLVM's load or store of the first `valid` elements of a vector."""
-        of, count = element(kind), lanes(kind)
-        letters = {FLOAT: "f32", DOUBLE: "f64"}.get(of) or f"i{of.width}"
-        mask = ir.Constant(ir.VectorType(BOOL, count), [ir.Constant(BOOL, int(k < valid)) for k in range(count)])
-        args = [*given, ir.Constant(INT32, ITEM_BYTES[of]), mask, *more]
-        result = kind if what == "load" else ir.VoidType()
-        name = f"llvm.masked.{what}.v{count}{letters}.p0"
-        return self.b.call(self.module.declared(name, result, [a.type for a in args]), args)
+    def mask(self, kind: Type, valid: int, count: int) -> list[Value]:
+        """The alignment, and true for the first `valid` lanes."""
+        lanes = ", ".join([f"i1 {'true' if k < valid else 'false'}" for k in range(count)])
+        return [Value(self, str(kind.bytes), INT32), Value(self, f"<{lanes}>", BOOL, count)]
 
-    def room(self, count: int, kind: ir.Type) -> Value:
+    def room(self, count: int, kind: Type) -> Value:
         """Memory on the stack for `count` elements, at a multiple of 64 bytes."""
-        with self.b.goto_block(self.entry):
-            self.b.position_at_start(self.entry)
-            memory = self.b.alloca(ir.ArrayType(kind, count))
-            memory.align = 64
-            return Value(self, self.b.bitcast(memory, BYTES))
+        with self.at_entry():
+            return self.put(f"alloca [{count} x {kind.name}], align 64", POINTER)
 
     # -- control --
+
+    def label(self) -> str:
+        self.count += 1
+        return f"block{self.count}"
+
+    def begin(self, label: str) -> None:
+        """The block with this label begins."""
+        self.lines.append(f"{label}:")
+        self.block = label
+
+    def jump(self, label: str) -> None:
+        self.lines.append(f"br label %{label}")
+
+    def branch(self, condition: Value, yes: str, no: str) -> None:
+        self.lines.append(f"br i1 {condition.v}, label %{yes}, label %{no}")
 
     def loop(
         self, start: Number, stop: Number, step: int, body: Callable, carried: Sequence[Value] = ()
@@ -423,42 +461,39 @@ class Function:
         A loop of at most one round, known in advance, is written without a loop."""
         if isinstance(start, int) and isinstance(stop, int) and stop - start <= step:
             return [*(body(start, *carried) or ())] if stop > start else [*carried]
-        b, before = self.b, self.b.block
-        head, inside, done = (self.function.append_basic_block() for _ in range(3))
-        b.branch(head)
-        b.position_at_end(head)
-        i, phis = b.phi(INT64), [b.phi(x.v.type) for x in carried]
-        i.add_incoming(self.whole(start).v, before)
-        for phi, x in zip(phis, carried):
-            phi.add_incoming(x.v, before)
-        b.cbranch(b.icmp_signed("<", i, self.whole(stop).v), inside, done)
-        b.position_at_end(inside)
-        results = body(Value(self, i), *[Value(self, phi) for phi in phis]) or ()
-        i.add_incoming(b.add(i, ir.Constant(INT64, step)), b.block)
-        for phi, x in zip(phis, results):
-            phi.add_incoming(x.v, b.block)
-        b.branch(head)
-        b.position_at_end(done)
-        return [Value(self, phi) for phi in phis]
+        head, inside, done = self.label(), self.label(), self.label()
+        before = self.block
+        self.jump(head)
+        self.begin(head)
+        first = [self.whole(start), *carried]
+        phis = [self.put("phi", x.kind, x.lanes) for x in first]  # completed below
+        places = range(len(self.lines) - len(phis), len(self.lines))
+        i = phis[0]
+        self.branch(i < self.whole(stop), inside, done)
+        self.begin(inside)
+        results = [*(body(*phis) or ())]
+        last = [i + step, *results]
+        for place, phi, x, y in zip(places, phis, first, last):
+            self.lines[place] = f"{phi.v} = phi {phi.type} [ {x.v}, %{before} ], [ {y.v}, %{self.block} ]"
+        self.jump(head)
+        self.begin(done)
+        return phis[1:]
 
-    def when(self, condition: Value, body: Callable[[], None]) -> None:
+    def when(self, condition: Value, body: Callable[[], Any]) -> None:
         """body(), if the condition is true."""
-        inside, done = (self.function.append_basic_block() for _ in range(2))
-        self.b.cbranch(condition.v, inside, done)
-        self.b.position_at_end(inside)
+        inside, done = self.label(), self.label()
+        self.branch(condition, inside, done)
+        self.begin(inside)
         body()
-        self.b.branch(done)
-        self.b.position_at_end(done)
+        self.jump(done)
+        self.begin(done)
 
-    def call(self, other: Function, *args: Value) -> None:
-        self.b.call(other.function, [a.v for a in args])
+    def call(self, other: str, *args: Value) -> None:
+        """A call of a function of this module."""
+        self.lines.append(f"call void @{other}({', '.join([f'{a.type} {a.v}' for a in args])})")
 
     def end(self) -> None:
-        self.b.ret_void()
-
-
-def like_count(kind: ir.Type, count: int) -> ir.Type:
-    return ir.VectorType(kind, count) if count else kind
+        self.lines.append("ret void")
 
 
 def smaller(x: Value, y: Any) -> Value:

@@ -36,19 +36,14 @@ class Libm:
 
 
 def called(name: str, *args: Value) -> Value:
-    f, kind = args[0].f, args[0].v.type
-    if not kind_has_libm(f):
-        raise NotImplementedError(f"{name} needs the C library, which {f.module.target.triple} lacks")
-    of = llvm.element(kind)
-    function = f.module.declared(name + "f" * (of == FLOAT), of, [of] * len(args))
-    if not llvm.lanes(kind):
-        return Value(f, f.b.call(function, [a.v for a in args]))
-    rows = [[llvm.lane(a, k).v for a in args] for k in range(llvm.lanes(kind))]
-    return llvm.stacked([Value(f, f.b.call(function, row)) for row in rows])
-
-
-def kind_has_libm(f: llvm.Function) -> bool:
-    return not f.module.target.triple.startswith("wasm")
+    first = args[0]
+    if first.f.module.target.triple.startswith("wasm"):
+        raise NotImplementedError(f"{name} needs the C library, which {first.f.module.target.triple} lacks")
+    name += "f" * (first.kind == FLOAT)
+    if not first.lanes:
+        return first.f.foreign(name, first.kind, args)
+    rows = [[llvm.lane(a, k) for a in args] for k in range(first.lanes)]
+    return llvm.stacked([first.f.foreign(name, first.kind, row) for row in rows])
 
 
 def intrinsic(name: str) -> Callable[..., Value]:

@@ -337,11 +337,7 @@ def bells(k: SimpleNamespace, own: dict[str, Callable], wide: dict[str, Callable
     arithmetic.
     """
     select, signed, exp, exp64, log64 = k.select, k.signed, own["exp"], wide["exp"], wide["log"]
-    near, far, tail = (
-        horner(minimax.ERF_NEAR32, k),
-        horner(minimax.ERF_FAR32, k),
-        horner(minimax.ERFC64, k.double),
-    )
+    near, far, tail = (horner(minimax.ERF_NEAR32, k), horner(minimax.ERF_FAR32, k), horner(minimax.ERFC64, k.double))
     zero, one, four, inf, nan = k.real(0), k.real(1), k.real(4), k.inf, k.nan
     eleven, half, f32, f64, trunc = np.float64(11), k.real(0.5), k.f32, k.f64, k.trunc
     one64, half64, two64, zero64 = map(np.float64, (1, 0.5, 2, 0))

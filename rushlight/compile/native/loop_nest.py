@@ -63,7 +63,7 @@ class Pieces:
         known = made | {v: self.element(v, lanes) for v in self.reads}
         out = self.group.out
         found = computed(self.f, self.group.steps, known)[out]
-        if not llvm.lanes(found.v.type) and lanes.count:
+        if not found.lanes and lanes.count:
             found = llvm.repeated(found, lanes.count)
         where = index(self.out.offset, lanes.at, self.out_strides)
         store(self.f, found, self.step.pointer(self.out), where, self.out_strides[lanes.along], lanes)
@@ -132,7 +132,8 @@ def merged(order: list[int], shape: Sequence[int], strides: list[tuple[int, ...]
 
 def lanes_along(step: Step, shape: tuple[int, ...], loops: list[tuple[int, int]], pieces: Pieces) -> None:
     """The loops, with vectors along the innermost."""
-    f, at = step.f, [0] * len(shape)
+    f = step.f
+    at: list[Number] = [0] * len(shape)
     if not loops:
         step.alone(lambda: pieces.finish({}, Lanes(at, 0, 0, 1)) if shape else pieces.finish({}, Lanes([0], 0, 0, 1)))
         return
@@ -141,7 +142,7 @@ def lanes_along(step: Step, shape: tuple[int, ...], loops: list[tuple[int, int]]
 
     def inner(start: Number, stop: Number) -> None:
         def body(i: Number, valid: int = width) -> None:
-            at[along] = i  # type: ignore[call-overload]
+            at[along] = i
             pieces.finish({}, Lanes([*at], along, width, valid))
 
         if isinstance(stop, int) and isinstance(start, int):
@@ -159,7 +160,7 @@ def lanes_along(step: Step, shape: tuple[int, ...], loops: list[tuple[int, int]]
         count, d = outer[depth]
 
         def body(i: Number) -> None:
-            at[d] = i  # type: ignore[call-overload]
+            at[d] = i
             nested(depth + 1)
 
         start, stop = step.share(count) if depth == 0 else (0, count)

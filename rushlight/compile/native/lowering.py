@@ -11,7 +11,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
 
 from rushlight.compile.graph import Call, Graph, Value, is_reshape, values_in
 from rushlight.compile.native.loop_nest import joint_stride, over_elements
@@ -20,7 +19,7 @@ from rushlight.compile.native.schedule import Group, Schedule
 from rushlight.compile.passes.simplify import uniform
 from rushlight.core.table import TABLE, Op
 from rushlight.fast.rule_text import TYPES
-from rushlight.loops.llvm import BYTES, INT64, Function, Module, Number, Target
+from rushlight.loops.llvm import BYTE, INT32, INT64, POINTER, Function, Module, Number, Target
 from rushlight.loops.llvm import Value as Emitted
 from rushlight.ops.shape.views import clone
 
@@ -59,12 +58,12 @@ class Step:
         self.low.memory.use(buffer)
         if buffer not in self.pointers:
             f = self.f
-            with f.b.goto_entry_block():
-                table = f.b.bitcast(f.args["table"].v, BYTES.as_pointer())
-                address = f.b.load(f.b.gep(table, [ir.Constant(INT64, self.low.slot(buffer))]))
+            with f.at_entry():
+                address = f.load(f.args["table"], self.low.slot(buffer), POINTER)
                 if buffer.kind == "arena":
-                    address = f.b.gep(address, [f.b.load(self.low.offset_of(buffer))])
-            self.pointers[buffer] = Emitted(f, address)
+                    offset = f.load(Emitted(f, f"@{self.low.offset_of(buffer)}", POINTER), 0, INT64)
+                    address = f.at(address, offset, BYTE)
+            self.pointers[buffer] = address
         return self.pointers[buffer]
 
     def share(self, count: int) -> tuple[Number, Number]:
@@ -91,7 +90,7 @@ class Lowering:
         self.schedule = Schedule(graph)
         self.memory = Memory()
         self.slots: dict[Buffer, int] = {}
-        self.offsets: dict[Buffer, Any] = {}
+        self.offsets: dict[Buffer, str] = {}
         self.steps: list[Step] = []
         # the arrays of each "bound" buffer: computed from steady values, or parameters
         self.bound: list[tuple[Callable[..., np.ndarray], tuple[Value, ...], Buffer]] = []
@@ -118,13 +117,9 @@ class Lowering:
         home = self.arena if buffer.kind == "arena" else buffer
         return self.slots.setdefault(home, len(self.slots))
 
-    def offset_of(self, buffer: Buffer) -> Any:
-        """A constant of the module: the buffer's first byte in the arena, set by `finish`."""
-        if buffer not in self.offsets:
-            constant = ir.GlobalVariable(self.module.ir, INT64, f"offset_{len(self.offsets)}")
-            constant.global_constant, constant.linkage = True, "internal"
-            self.offsets[buffer] = constant
-        return self.offsets[buffer]
+    def offset_of(self, buffer: Buffer) -> str:
+        """The name of a constant of the module: the buffer's first byte in the arena, set by `finish`."""
+        return self.offsets.setdefault(buffer, f"offset_{len(self.offsets)}")
 
     def add_input(self, v: Value) -> None:
         array, item = v._array, v.dtype.itemsize
@@ -306,42 +301,39 @@ class Lowering:
 
     def finish(self) -> None:
         self.arena_bytes = self.memory.settle()
-        for buffer, constant in self.offsets.items():
-            constant.initializer = ir.Constant(INT64, buffer.index)
+        for buffer, name in self.offsets.items():
+            self.module.globals.append(f"@{name} = internal constant i64 {buffer.index}")
         for step in self.steps:
             step.f.end()
         self.barrier_slot = self.slot(Buffer("barrier", 64))
         whole = Function(self.module, "run", "table part parts", "part parts")
         for number, step in enumerate(self.steps):
-            whole.call(step.f, *whole.args.values())
+            whole.call(step.f.name, *whole.args.values())
             if self.threads and number + 1 < len(self.steps):
                 self.barrier(whole, number + 1)
         whole.end()
 
     def barrier(self, f: Function, number: int) -> None:
         """Wait until all parts have done step `number`. The counter is 0 before the run."""
-        b = f.b
-        table = b.bitcast(f.args["table"].v, BYTES.as_pointer())
-        counter = b.bitcast(b.load(b.gep(table, [ir.Constant(INT64, self.barrier_slot)])), INT64.as_pointer())
-        b.atomic_rmw("add", counter, ir.Constant(INT64, 1), "seq_cst")
-        goal = (f.args["parts"] * number).v
-        head, wait, rest, done = (f.function.append_basic_block() for _ in range(4))
-        before = b.block
-        b.branch(head)
-        b.position_at_end(head)
-        spins = b.phi(INT64)
-        spins.add_incoming(ir.Constant(INT64, 0), before)
-        arrived = b.load_atomic(counter, "seq_cst", 8)
-        b.cbranch(b.icmp_signed(">=", arrived, goal), done, wait)
-        b.position_at_end(wait)
-        more = b.add(spins, ir.Constant(INT64, 1))
-        spins.add_incoming(more, wait)
-        b.cbranch(b.icmp_signed("<", more, ir.Constant(INT64, SPINS)), head, rest)
-        b.position_at_end(rest)
-        b.call(self.module.declared("sched_yield", ir.IntType(32), []), [])
-        spins.add_incoming(ir.Constant(INT64, 0), rest)
-        b.branch(head)
-        b.position_at_end(done)
+        counter = f.load(f.args["table"], self.barrier_slot, POINTER)
+        f.put(f"atomicrmw add ptr {counter.v}, i64 1 seq_cst", INT64)
+        goal = f.args["parts"] * number
+        head, wait, rest, done = f.label(), f.label(), f.label(), f.label()
+        before = f.block
+        f.jump(head)
+        f.begin(head)
+        spins = f.put("phi", INT64)
+        place = len(f.lines) - 1
+        arrived = f.put(f"load atomic i64, ptr {counter.v} seq_cst, align 8", INT64)
+        f.branch(arrived >= goal, done, wait)
+        f.begin(wait)
+        more = spins + 1
+        f.branch(more < SPINS, head, rest)
+        f.begin(rest)
+        f.foreign("sched_yield", INT32, [])
+        f.jump(head)
+        f.begin(done)
+        f.lines[place] = f"{spins.v} = phi i64 [ 0, %{before} ], [ {more.v}, %{wait} ], [ 0, %{rest} ]"
 
 
 def channels_last(n: int) -> tuple[int, ...]:
@@ -358,7 +350,7 @@ def halos(schedule: Schedule) -> dict[Value, tuple[int, ...]]:
     for item in schedule.items:
         if isinstance(item, Group) and item.anchor is not None:
             padding = padding_of(item.anchor)
-            x = item.anchor.args[0] if padding else None
+            x = item.anchor.args[0]
             if padding and x in made and x not in schedule.results:
                 found[x] = tuple(map(max, found.get(x, (0,) * len(padding)), padding))
     return {v: p for v, p in found.items() if any(p)}

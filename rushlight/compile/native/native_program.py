@@ -11,7 +11,6 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
 
 from rushlight.compile.capture.input_sources import find
 from rushlight.compile.graph import Graph, Value
@@ -19,7 +18,7 @@ from rushlight.compile.native import convolution, pooling, products  # noqa: F40
 from rushlight.compile.native.lowering import Lowering
 from rushlight.core.node import clock
 from rushlight.core.tensor import writes_of
-from rushlight.loops.llvm import BYTES, INT64, host
+from rushlight.loops.llvm import BYTE, POINTER, Function, host
 
 ALIGN = 64
 
@@ -66,20 +65,15 @@ class NativeProgram:
     def entry(self, low: Lowering, slots: list[int | None]) -> Callable[..., None]:
         """`call(objects...)`: reads the addresses of arrays from Python's objects, and runs the program."""
         offset = offset_of_data()
-        f = ir.Function(low.module.ir, ir.FunctionType(ir.VoidType(), [BYTES] * (1 + len(slots))), "call")
-        b = ir.IRBuilder(f.append_basic_block())
-        table = b.bitcast(f.args[0], INT64.as_pointer())
-        for slot, argument in zip(slots, f.args[1:]):
-            if slot is None:
-                continue
-            address = b.ptrtoint(argument, INT64)
-            if offset is not None:
-                place = b.bitcast(b.gep(argument, [ir.Constant(INT64, offset)]), INT64.as_pointer())
-                address = b.load(place)
-            b.store(address, b.gep(table, [ir.Constant(INT64, slot)]))
-        run = low.module.ir.globals["run"]
-        b.call(run, [f.args[0], ir.Constant(INT64, 0), ir.Constant(INT64, 1)])
-        b.ret_void()
+        names = [f"object{k}" for k in range(len(slots))]
+        f = Function(low.module, "call", " ".join(["table", *names]))
+        table = f.args["table"]
+        for slot, name in zip(slots, names):
+            if slot is not None:
+                given = f.args[name]
+                f.store(given if offset is None else f.load(f.at(given, offset, BYTE), 0, POINTER), table, slot)
+        f.call("run", table, f.whole(0), f.whole(1))
+        f.end()
         self.engine = low.module.compiled()
         kind = ctypes.c_void_p if offset is None else ctypes.py_object
         call = ctypes.CFUNCTYPE(None, ctypes.c_void_p, *[kind] * len(slots))

@@ -76,7 +76,8 @@ class Schedule:
     def folded(self, steps: list[Call]) -> list[Call]:
         """The steps that run in each call. A batch norm becomes a product and a sum, or part of the convolution before
         it."""
-        uses, made = counted(steps, self.results), {}
+        uses = counted(steps, self.results)
+        made: dict[Value, Call] = {}
         left: list[Call] = []
         for step in steps:
             given = [*values_in(step.args)]
@@ -103,45 +104,40 @@ class Schedule:
             self.known.add(out)
 
     def scaled(self, step: Call, before: Call | None, uses: dict[Value, int]) -> list[Call]:
-        """frozen_batch_norm as x scale + shift, with scale = weight / sqrt(var + eps) and shift = bias - mu scale. A
-        convolution whose result has no other use gets scaled weights and a new bias."""
-        x, weight, bias, mu, var, eps = step.args
-        channels = x.shape[1]
-        parts = tuple([v for v in (weight, bias, mu, var) if v is not None])
-
-        def both(*arrays: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-            given = iter(arrays)
-            w, b = (np.float32(default) if v is None else next(given) for v, default in ((weight, 1), (bias, 0)))
-            m, v = given
-            scale = (w / np.sqrt(v.astype(np.float64) + eps)).astype(np.float64)
-            return np.broadcast_to(scale, channels), b - m * scale
-
+        """frozen_batch_norm as x scale + shift. A convolution whose result has no other use gets scaled weights and a
+        new bias."""
+        x, parts, both = step.args[0], *scale_and_shift(step)
         if before is not None and before.runs(convolution) and uses[x] == 1 and self.is_known(before.args[1]):
-            _, kernel, old, *settings = before.args
-            extra = () if old is None else (old,)
-
-            def kernels(w: np.ndarray, *arrays: np.ndarray) -> np.ndarray:
-                return (w * both(*arrays)[0].reshape(-1, *(1,) * (w.ndim - 1))).astype(w.dtype)
-
-            def biases(*arrays: np.ndarray) -> np.ndarray:
-                scale, shift = both(*arrays[len(extra) :])
-                return (shift + (arrays[0] * scale if extra else 0)).astype(x.dtype)
-
-            before.args = (
-                before.args[0],
-                self.derive(kernels, (kernel, *parts), kernel.shape, kernel.dtype),
-                self.derive(biases, (*extra, *parts), (channels,), x.dtype),
-                *settings,
-            )
+            self.fold(before, parts, both)
             before.outs = step.outs
             return []
-        shape = (channels, *(1,) * (len(x.shape) - 2))
+        shape = (x.shape[1], *(1,) * (len(x.shape) - 2))
         scale, shift = (
             self.derive(lambda *a, i=i: both(*a)[i].astype(x.dtype).reshape(shape), parts, shape, x.dtype)
             for i in (0, 1)
         )
         middle = Value(np.broadcast_to(np.zeros((), x.dtype), x.shape))
         return [Call(E.mul.op.name, (x, scale), (middle,)), Call(E.add.op.name, (middle, shift), step.outs)]
+
+    def fold(self, conv: Call, parts: tuple[Value, ...], both: Callable) -> None:
+        """Multiply a convolution's weights by the scale of each filter, and add the shift to its bias."""
+        x, weight, bias, *settings = conv.args
+        own = () if bias is None else (bias,)
+
+        def kernels(w: np.ndarray, *arrays: np.ndarray) -> np.ndarray:
+            return (w * both(*arrays)[0].reshape(-1, *(1,) * (w.ndim - 1))).astype(w.dtype)
+
+        def biases(*arrays: np.ndarray) -> np.ndarray:
+            scale, shift = both(*arrays[len(own) :])
+            return (shift + (arrays[0] * scale if own else 0)).astype(weight.dtype)
+
+        filters = weight.shape[:1]
+        conv.args = (
+            x,
+            self.derive(kernels, (weight, *parts), weight.shape, weight.dtype),
+            self.derive(biases, (*own, *parts), filters, weight.dtype),
+            *settings,
+        )
 
     # -- groups --
 
@@ -166,7 +162,7 @@ class Schedule:
         last = max(made, key=self.home.__getitem__, default=None)
         if last is not None:
             number = self.home[last]
-            group = self.items[number]
+            group: Any = self.items[number]
             fits = isinstance(group, Group) and group.out is last and last.shape == step.outs[0].shape
             if fits and self.uses[last] == 1 and sum(v is last for v in values_in(step.args)) == 1:
                 group.steps.append(step)
@@ -174,6 +170,21 @@ class Schedule:
                 self.home[group.out] = number
                 return
         self.append(Group(None, [step], step.outs[0]), step.outs)
+
+
+def scale_and_shift(step: Call) -> tuple[tuple[Value, ...], Callable]:
+    """The parameters of a frozen_batch_norm, and the function from their arrays to scale = weight / sqrt(var + eps) and
+    shift = bias - mu scale, in float64."""
+    x, weight, bias, mu, var, eps = step.args
+
+    def both(*arrays: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        given = iter(arrays)
+        w, b = (np.float64(default) if v is None else next(given) for v, default in ((weight, 1), (bias, 0)))
+        m, v = given
+        scale = np.broadcast_to(w / np.sqrt(v.astype(np.float64) + eps), x.shape[1])
+        return scale, b - m * scale
+
+    return tuple([v for v in (weight, bias, mu, var) if v is not None]), both
 
 
 def is_pointwise(step: Call) -> bool:

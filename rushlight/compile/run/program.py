@@ -377,10 +377,10 @@ class Program:
     def compared(self, expected: Any, arguments: list[Any], old: dict) -> str:
         """Like `differs`. Compares each step (Mismatch if one is wrong), then results, written memory and gradients."""
         if self.native is not None:
-            wrong = self.native_differs(expected, arguments)
-            if not wrong:
+            far = self.native_differs(expected, arguments)
+            if not far:
                 return ""
-            self.drop_native(f"its machine code gave other numbers: {wrong}")
+            self.drop_native(f"its machine code gave other numbers: {far}")
         replay = self.replay
         assert replay is not None
         # source -> copy of the memory that the program writes to
