@@ -82,6 +82,7 @@ _MODULES = """
     serialization linalg fft special masked signal sparse jit hub onnx export multiprocessing distributed testing
     func futures fx library overrides return_types storage types torch_version functional version _C __config__
     _tensor_str classes _dynamo _guards _subclasses _inductor _utils ao quasirandom _functorch _higher_order_ops _VF
+    quantization
 """
 _LAZY = tuple(_MODULES.split())
 # Functions that are loaded on first use: module -> names.
@@ -124,6 +125,10 @@ _FUNCTIONS = {
     "distributions.gamma": "_standard_gamma",
     "random": "Generator default_generator manual_seed seed initial_seed",
     "base.threads": "get_num_threads set_num_threads get_num_interop_threads set_num_interop_threads",
+    "ao.quantized_tensor": """
+        dequantize per_channel_affine per_channel_affine_float_qparams per_channel_symmetric per_tensor_affine
+        per_tensor_symmetric qscheme quantize_per_channel quantize_per_tensor
+    """,
     "amp.legacy_api": """
         clear_autocast_cache get_autocast_cpu_dtype get_autocast_gpu_dtype set_autocast_cpu_dtype
         set_autocast_cpu_enabled set_autocast_gpu_dtype

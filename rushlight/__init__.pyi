@@ -20,6 +20,7 @@ from typing import Any, Literal as _Literal, NamedTuple as _NamedTuple, TypeAlia
 import numpy as _np
 
 from rushlight.core.tensor import Tensor as _Tensor
+from rushlight.ao.quantized_tensor import qscheme as _qscheme
 from rushlight.base.device import Layout as _Layout
 from rushlight.base.dtypes import dtype as _dtype
 from rushlight.base.memory_format import memory_format as _memory_format
@@ -167,7 +168,7 @@ def aminmax(input: _Tensor, *, dim: _int | None = ..., keepdim: _bool = ..., out
 from rushlight import amp as amp
 def angle(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = angle(input). The angle of a complex number; 0 or pi for a real one."""
 def any(input: _Tensor, dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ..., *, dtype: _dtype | None = ..., out: _Tensor | None = ...) -> _Tensor: """out = whether any of input over `dim`. Whether some element is true; numbers are true unless 0."""
-from rushlight.compat.names import ao as ao
+from rushlight import ao as ao
 def arange(start: Any = ..., end: Any = ..., step: Any = ..., *, out: _Tensor | None = ..., dtype: _dtype | None = ..., layout: Any = ..., device: Any = ..., requires_grad: _bool = ..., pin_memory: _bool = ...) -> _Tensor: ...
 def arccos(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = acos(input). The angle, from 0 to pi, with this cosine; nan outside [-1, 1]."""
 def arccos_(input: _Tensor) -> _Tensor: """out = acos(input). The angle, from 0 to pi, with this cosine; nan outside [-1, 1]."""
@@ -315,6 +316,7 @@ def cumulative_trapezoid(y: _Tensor, x: _Tensor | None = ..., *, dx: Any = ..., 
 default_generator: _Generator
 def deg2rad(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = input * (pi / 180). An angle in degrees, in radians."""
 def deg2rad_(input: _Tensor) -> _Tensor: """out = input * (pi / 180). An angle in degrees, in radians."""
+from rushlight.ao.quantized_tensor import dequantize as dequantize
 def det(*args: Any, **kwargs: Any) -> Any: ...
 from rushlight.ops.tensor.casts import detach as detach
 from rushlight.ops.tensor.casts import detach_ as detach_
@@ -686,6 +688,11 @@ from rushlight import overrides as overrides
 def pairwise_distance(x1: _Tensor, x2: _Tensor, p: _float = ..., eps: _float = ..., keepdim: _bool = ...) -> _Tensor: ...
 def pca_lowrank(A: _Tensor, q: _int | None = ..., center: _bool = ..., niter: _int = ...) -> _tuple[Any, ...]: ...
 def pdist(input: _Tensor, p: _float = ...) -> _Tensor: ...
+per_channel_affine: _qscheme
+per_channel_affine_float_qparams: _qscheme
+per_channel_symmetric: _qscheme
+per_tensor_affine: _qscheme
+per_tensor_symmetric: _qscheme
 def permute(input: _Tensor, *dims: Any) -> _Tensor: """out = permute(input, *dims). The dimensions in another order."""
 def permute_copy(input: Any, *dims: Any, out: Any = ...) -> Any: ...
 pi: _float
@@ -707,7 +714,11 @@ def put(input: _Tensor, index: _Tensor, source: _Tensor, accumulate: _bool = ...
 qint32: _dtype
 qint8: _dtype
 def qr(input: _Tensor, some: _bool = ..., *, out: Any = ...) -> _QR: ...
+from rushlight.ao.quantized_tensor import qscheme as qscheme
 def quantile(input: _Tensor, q: Any, dim: _int | None = ..., keepdim: _bool = ..., *, interpolation: _str = ..., out: _Tensor | None = ...) -> _Tensor: ...
+from rushlight.compat.names import quantization as quantization
+from rushlight.ao.quantized_tensor import quantize_per_channel as quantize_per_channel
+from rushlight.ao.quantized_tensor import quantize_per_tensor as quantize_per_tensor
 from rushlight import quasirandom as quasirandom
 quint2x4: _dtype
 quint4x2: _dtype

@@ -15,7 +15,7 @@ FUNCTION_BRANCHES = 20
 LAYERS = set(
     """
     base loops kernels core random creation ops fast sparse comm func profiler serialization
-    distributed autograd nn optim amp utils fx vision compile introspect viz teaching recording compat distributions
+    distributed autograd nn optim amp ao utils fx vision compile introspect viz teaching recording compat distributions
     demo data
 """.split()
 )

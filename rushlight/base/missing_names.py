@@ -12,7 +12,8 @@ from rushlight.base.tracebacks import hide_frames
 
 CHECK = "`rushlight check script.py` lists the names that a script needs"
 SMALL = (
-    "no numbers of 8 bits with a scale: model.half() or .bfloat16() halves the memory, torch.compile makes it faster"
+    "of quantization there are torch.ao.quantization.quantize_dynamic and torchao.quantization.quantize_ with int8 "
+    "weights; model.half() or .bfloat16() halves the memory"
 )
 PARALLEL = "nn.parallel.DistributedDataParallel, or torch.distributed.fsdp, with `rushlight launch`"
 EXPORT = "rushlight.compiler.export(model, example, folder) for a program that needs NumPy alone"

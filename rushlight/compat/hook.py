@@ -1,4 +1,4 @@
-"""The import hook: `torch`, `torch.x.y`, `torchvision` and `functorch` are found here."""
+"""The import hook: `torch`, `torch.x.y`, `torchvision`, `torchao` and `functorch` are found here."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ from rushlight.compat.missing import no_module, no_name
 from rushlight.torch_version import TorchVersion
 from rushlight.version import torch_version
 
-OURS = {"torch": "rushlight", "torchvision": "rushlight.vision", "functorch": "rushlight.functorch"}
+OURS = {
+    "torch": "rushlight", "torchvision": "rushlight.vision", "functorch": "rushlight.functorch",
+    "torchao": "rushlight.ao.torchao",
+}  # fmt: skip
 # the module names that programs see: print(type(x)) shows <class 'torch.Tensor'>
 SHOWN = {
     rushlight.Tensor: "torch", rushlight.dtype: "torch", rushlight.device: "torch", rushlight.Size: "torch",

@@ -84,7 +84,8 @@ class Pickler(PurePickler):
     def reducer_override(self, obj: Any) -> Any:
         """The reduction of an object that torch writes in its own way."""
         if isinstance(obj, Tensor):
-            return self.reduce_tensor(obj)
+            own = getattr(obj, "_reduce_in_files", None)  # a method of torchao's Int8Tensor
+            return self.reduce_tensor(obj) if own is None else own()
         if isinstance(obj, (Name, dtypes.dtype)):
             return obj.name  # save_global writes the name
         if isinstance(private(obj), FunctionType) and name_in_torch(obj):

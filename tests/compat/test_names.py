@@ -217,7 +217,7 @@ def test_what_the_backends_say():
         (lambda: rushlight.nn.functional.soft_max, "did you mean torch.nn.functional.softmax?"),
         (lambda: rushlight.cuda.is_availabel, "torch.cuda.is_available"),
         (lambda: rushlight.eig, "torch.linalg.eig"),
-        (lambda: rushlight.quantization, "half()"),
+        (lambda: rushlight.quantization.prepare_qat, "half()"),
         (lambda: rushlight.nested, "pad_sequence"),
         (lambda: rushlight.masked.sort, "mask="),
         (lambda: rushlight.optim.Adamm, "torch.optim.Adam"),

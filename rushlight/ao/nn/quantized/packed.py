@@ -1,0 +1,75 @@
+"""What quantized modules share: weights for the kernels, and arguments that the kernels accept."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy import ndarray
+
+from rushlight.ao.quantized_tensor import QINT8, QuantizedTensor
+from rushlight.base.errors import assertion_error, not_implemented_error, runtime_error
+from rushlight.core.tensor import Tensor, created, from_array, noticed
+from rushlight.kernels.int8 import Int8Weight
+from rushlight.nn.module import Module
+
+
+def packed(weight: QuantizedTensor, bias: Tensor | None) -> Int8Weight:
+    """torch.ops.quantized.linear_prepack: the weight (out, in) and the bias in the form that kernels read."""
+    if not isinstance(weight, QuantizedTensor) or weight.dtype is not QINT8 or weight.dim() != 2:
+        raise runtime_error("the weight of a quantized linear map is a matrix of torch.qint8")
+    if weight._axis not in (None, 0):
+        raise not_implemented_error("scales along the inputs of a weight are not supported", "use ch_axis=0")
+    if bias is not None:
+        noticed(bias)
+    own = None if bias is None else np.array(bias._array, np.float32)
+    return Int8Weight(weight._values, weight._scales, weight._zeros, own, weight._axis is not None)
+
+
+def unpacked(weight: Int8Weight) -> tuple[QuantizedTensor, Tensor | None]:
+    """The weight and the bias of `packed`."""
+    scales = weight.scales.astype(np.float64)
+    zeros = np.zeros(scales.shape, np.int64) if weight.zeros is None else weight.zeros.astype(np.int64)
+    bias = None if weight.bias is None else from_array(weight.bias)
+    return QuantizedTensor(weight.values(), scales, zeros, 0 if weight.per_output else None, QINT8), bias
+
+
+def elements(x: Tensor) -> ndarray:
+    """The array of an argument in float32, contiguous."""
+    noticed(x)
+    array = x._array
+    if array.__class__ is not ndarray or array.dtype != np.float32:
+        raise runtime_error(
+            f"a quantized module takes float32 on the CPU, not {x.dtype} on {x.device}", "convert it: x.float()"
+        )
+    return np.ascontiguousarray(array)
+
+
+def result(array: ndarray) -> Tensor:
+    """A tensor outside the graph: quantized modules have no gradients."""
+    return created(from_array(array))
+
+
+def observed(module: Module, default: Any) -> Any:
+    """A new observer of the module's weights."""
+    if not hasattr(module, "qconfig"):
+        raise assertion_error("Input float module must have qconfig defined")
+    known = module.qconfig
+    return (default if known is None or known.weight is None else known.weight)()
+
+
+def quantized_weight(weight: Tensor, observer: Any) -> QuantizedTensor:
+    """A weight in torch.qint8, by an observer that has seen nothing yet."""
+    if observer.dtype is not QINT8:
+        raise not_implemented_error(
+            f"weights of {observer.dtype} are not supported in quantized layers", "torch.qint8 is"
+        )
+    observer(weight)
+    return observer.quantized(weight)
+
+
+def check_type(module: Module, kinds: tuple[type, ...], owner: str) -> None:
+    """AssertionError for a module that cannot become the quantized module `owner`."""
+    if type(module) not in kinds:
+        names = ", ".join(kind.__name__ for kind in kinds)
+        raise assertion_error(f"{owner}.from_float only works for {names}, got {type(module).__name__}")
