@@ -92,7 +92,7 @@ def convert_children(
 def setting(
     module: Module, chosen: Mapping[Any, QConfig | None], path: str, inherited: QConfig | None
 ) -> QConfig | None:
-    """The module's own `qconfig`, else the setting of its name, of its type, or of the module around it."""
+    """The `qconfig` of the module, else the setting of the name, of the type, or of the module around this one."""
     return getattr(module, "qconfig", chosen.get(path, chosen.get(type(module), inherited)))
 
 
