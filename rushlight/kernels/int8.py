@@ -5,7 +5,7 @@ A weight (out, in) is w = scale (p - z): p int8, one scale for the tensor or for
 
     out[r, o] = x_scale w_scale (sum_k q[r, k] p[o, k] - zero sum_k p[o, k]) + bias[o],     the sums in int32
 
-A weight is stored in tiles of 16 outputs and 4 inputs: processors with VNNI multiply 16 times 4 bytes at once."""
+A weight is stored in tiles of 64 outputs and 4 inputs: processors with VNNI multiply 16 times 4 bytes at once."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from numpy import ndarray
 
 from rushlight.base.faster import site
 
-OUTPUTS, INPUTS = 16, 4  # of a tile
+OUTPUTS, INPUTS = 64, 4  # of a tile
 EXACT = 512  # float32 holds the sum of this many products of uint8 and int8 exactly: 512 * 255 * 128 < 2**24
 SMALLEST_SCALE = np.float32(6.1e-5)  # torch.ao quantizes activations no finer
 EPS = np.finfo(np.float32).eps  # the least scale of torchao
@@ -24,7 +24,7 @@ ONE = np.float32(1)
 
 
 class Int8Weight:
-    """The weight and bias of a linear map, quantized. `tiles`: (groups of 16 outputs, groups of 4 inputs, 16, 4);
+    """The weight and bias of a linear map, quantized. `tiles`: (groups of 64 outputs, groups of 4 inputs, 64, 4);
     scales and zeros: (1,), or (out,) if `per_output`; `sums`: the sum of each row. `place`: where loops keep addresses.
     """
 
@@ -51,7 +51,7 @@ class Int8Weight:
 
 
 def tiled(values: ndarray) -> ndarray:
-    """(out, in) -> (groups of 16 outputs, groups of 4 inputs, 16, 4), filled up with zeros."""
+    """(out, in) -> (groups of 64 outputs, groups of 4 inputs, 64, 4), filled up with zeros."""
     n, k = values.shape
     padded = np.zeros((-(-n // OUTPUTS) * OUTPUTS, -(-k // INPUTS) * INPUTS), np.int8)
     padded[:n, :k] = values
