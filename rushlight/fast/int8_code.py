@@ -10,8 +10,26 @@ from typing import Any
 
 from rushlight.kernels.int8 import EPS, INPUTS, OUTPUTS, SMALLEST_SCALE
 from rushlight.loops.llvm import (
-    BYTE, BYTES, DOUBLE, FLOAT, INT16, INT32, INT64, Function, Module, Target, Value, call_intrinsic,
-    callable_of, converted, host, multiply_add, picked, repeated, select, total,
+    BYTE,
+    BYTES,
+    DOUBLE,
+    FLOAT,
+    INT16,
+    INT32,
+    INT64,
+    Function,
+    Module,
+    Target,
+    Value,
+    call_intrinsic,
+    callable_of,
+    converted,
+    host,
+    multiply_add,
+    picked,
+    repeated,
+    select,
+    total,
 )  # fmt: skip
 
 ARGUMENTS, INTEGERS = "table x q out rows k most", "rows k most"
@@ -274,7 +292,9 @@ class Tile:
                 place = column + v * dots.lanes
                 exact = sums[r * dots.vectors + v] - zero * f.load(weight.sums, place, INT32, dots.lanes)
                 factor = scale * f.load(weight.scales, place, FLOAT, dots.lanes)
-                found.append(multiply_add(converted(exact, FLOAT), factor, f.load(weight.bias, place, FLOAT, dots.lanes)))
+                found.append(
+                    multiply_add(converted(exact, FLOAT), factor, f.load(weight.bias, place, FLOAT, dots.lanes))
+                )
             self.store(found, f.at(f.args["out"], (row + r) * weight.outputs + column, FLOAT), weight.outputs - column)
 
     def store(self, found: Sequence[Value], to: Value, left: Value) -> None:
