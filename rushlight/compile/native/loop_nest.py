@@ -59,7 +59,7 @@ class Pieces:
         return load(self.f, self.step.pointer(place), where, TYPES[v.dtype.name], strides[lanes.along], lanes)
 
     def finish(self, made: dict[Value, llvm.Value], lanes: Lanes) -> None:
-        """Compute the elementwise steps from what the anchor has made, and store the result."""
+        """Compute the elementwise steps from the values of the anchor, and store the result."""
         known = made | {v: self.element(v, lanes) for v in self.reads}
         out = self.group.out
         found = computed(self.f, self.group.steps, known)[out]

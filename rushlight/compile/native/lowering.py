@@ -1,4 +1,4 @@
-"""From a graph to a module with one function for each group, and `run`, which calls them in order.
+"""From a graph to a module: a function for each group, and `run`, which calls these functions in order.
 
     run(table, part, parts)
 
@@ -241,7 +241,7 @@ class Lowering:
             self.elements(Group(None, group.steps, group.out))
 
     def write_view(self, call: Call) -> None:
-        """The place of a view; a copy if the elements do not lie so that there is a view of them."""
+        """The place of a view, or of a copy if no strides fit the elements."""
         x = call.args[0]
         place = self.place(x)
         if is_reshape(call) and len(call.outs) == 1:

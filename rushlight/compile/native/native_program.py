@@ -32,7 +32,7 @@ def aligned(size: int) -> np.ndarray:
 
 @cache
 def offset_of_data() -> int | None:
-    """The byte of an array object at which the address of its elements lies; None if it is elsewhere."""
+    """The byte of an array object at which the address of the elements lies; None if that byte is unknown."""
     offset, a = object.__basicsize__, np.empty(3)
     found = ctypes.c_void_p.from_address(id(a) + offset).value
     return offset if found == a.ctypes.data else None
