@@ -23,7 +23,7 @@ from unittest.mock import patch
 
 import llvmlite.binding as llvm
 import numpy as np
-import serving
+import served_models
 import torch
 from llvmlite import ir
 
@@ -526,7 +526,7 @@ def norm_case(rng: np.random.Generator, rows: int, columns: int) -> Case:
 
 
 def lenet_case(rng: np.random.Generator) -> Case:
-    theirs, ours = serving.lenet(torch.nn).eval(), serving.lenet(rushlight.nn).eval()
+    theirs, ours = served_models.lenet(torch.nn).eval(), served_models.lenet(rushlight.nn).eval()
     ours.load_state_dict({k: rushlight.from_numpy(p.numpy()) for k, p in theirs.state_dict().items()})
     image, y = rng.standard_normal((1, 1, 28, 28)).astype(np.float32), np.empty(16, np.float32)
     served, a, b = rushlight.compile(ours), rushlight.from_numpy(image), torch.from_numpy(image)
