@@ -9,8 +9,18 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 from rushlight.base.text import define
-from rushlight.compile.guards.guard_predicates import PLAIN, Slots, alike, equal, plain, stands_for
+from rushlight.compile.guards.guard_predicates import EMPTY, PLAIN, SIZE, Slots, alike, equal, plain, stands_for
 from rushlight.compile.guards.guard_set import Snapshot
+from rushlight.compile.guards.memory_words import (
+    DICTS,
+    LEAST,
+    class_address,
+    guarded,
+    slot_offset,
+    supported,
+    version_address,
+)
+from rushlight.core.tensor import Tensor
 
 # text -> guard function, while in use
 CHECKS: WeakValueDictionary[str, Callable[[], bool]] = WeakValueDictionary()
@@ -29,34 +39,56 @@ def still_holds(snapshot: Snapshot, free: frozenset = frozenset()) -> Callable[[
         names[name] = thing.thing if isinstance(thing, Slots) else thing
         return name
 
-    tests = []
+    addresses: list[int] = []  # of words that change if a test's result changes
+    rest: list[str] = []  # the tests without such a word
+    tests: list[str] = []
+
+    def add(test: str, words: list[int] | None = None) -> None:
+        tests.append(test)
+        addresses.extend(words or ())
+        if words is None:
+            rest.append(test)
+
     # Facts (sizes) come first: reading a missing key of a defaultdict would insert the key.
     for i, (kind, thing, was) in enumerate(snapshot.facts):
         names[f"f{i}"] = was
-        tests.append(kind.test.format(thing=named(thing), was=f"f{i}"))
+        version = [version_address(thing)] if type(thing) in DICTS and kind in (SIZE, EMPTY) else None
+        add(kind.test.format(thing=named(thing), was=f"f{i}"), version)
     for i, (container, key, value) in enumerate(snapshot.items):
         c = named(container)
         names[f"v{i}"] = value
         if not isinstance(key, (str, int)):
             names[f"k{i}"] = key
-        now = (
-            f"{c}.cell_contents"
-            if key is None
-            else f"{c}.{key}"
-            if isinstance(container, Slots)
-            else f"{c}[{key!r}]"
-            if isinstance(key, (str, int))
-            else f"{c}[k{i}]"
-        )
-        tests.append(item_test(now, f"v{i}", value, (id(container), key), snapshot.placed, free, names))
+        now = present(container, c, key, i)
+        version = [version_address(container)] if type(container) in DICTS else None
+        add(item_test(now, f"v{i}", value, (id(container), key), snapshot.placed, free, names), version)
     first: dict[int, str] = {}
     for tensor, no_node, no_grad, no_hooks in snapshot.flags:
         t = named(tensor)
-        tests.append(f"{t}._node is{'' if no_node else ' not'} None and {t}._grad is{'' if no_grad else ' not'} None")
-        tests += [] if no_node else [f"{t}._node.hooks is{'' if no_hooks else ' not'} None"]
+        of = {name: id(tensor) + slot_offset(Tensor, name) for name in ("_node", "_grad", "_array")}
+        add(f"{t}._node is{'' if no_node else ' not'} None", [of["_node"]])
+        # a gradient is another tensor after each step of a training
+        add(f"{t}._grad is{'' if no_grad else ' not'} None", [of["_grad"]] if no_grad else None)
+        if not no_node:
+            names[f"n{len(first)}_{len(rest)}"] = tensor._node  # its address stays valid
+            words = [of["_node"], class_address(tensor._node)]  # a node with hooks has another class
+            add(f"{t}._node.hooks is{'' if no_hooks else ' not'} None", words)
         u = first.setdefault(id(tensor._array), t)  # the first tensor with the same array
-        tests += [f"{t}._array is {u}._array"] if u != t else []
-    return compiled(tests, names)
+        if u != t:
+            add(f"{t}._array is {u}._array")
+    check = compiled(tests, names)
+    if len(tests) - len(rest) < LEAST or not supported():
+        return check
+    return guarded(check, compiled(rest, names), [*dict.fromkeys(addresses)])
+
+
+def present(container: Any, name: str, key: Any, i: int) -> str:
+    """The expression for the present value of an item. `name`: of the container; i: the number of the item."""
+    if key is None:
+        return f"{name}.cell_contents"
+    if isinstance(container, Slots):
+        return f"{name}.{key}"
+    return f"{name}[{key!r}]" if isinstance(key, (str, int)) else f"{name}[k{i}]"
 
 
 def item_test(now: str, was: str, value: Any, item: tuple, placed: set, free: frozenset, names: dict[str, Any]) -> str:

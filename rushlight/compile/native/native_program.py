@@ -6,7 +6,7 @@ of writes to a parameter, has changed."""
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -49,6 +49,7 @@ class NativeProgram:
         self.steady, self.bound = low.schedule.steady, low.bound
         self.slots = [low.slots.get(buffer) for _, _, buffer in low.bound]
         self.table = np.zeros(len(low.slots), np.int64)
+        self.address = self.table.ctypes.data
         self.kept = [aligned(low.arena_bytes), aligned(64)]
         self.table[low.slots[low.arena]] = self.kept[0].ctypes.data
         self.table[low.barrier_slot] = self.kept[1].ctypes.data
@@ -56,7 +57,8 @@ class NativeProgram:
         order = {id(buffer): k for k, (_, buffer) in enumerate(low.outputs)}
         places = [low.memory.places[v] for v in low.schedule.results]
         self.results = [order[id(p.buffer)] for p in places]
-        self.templates = [a for a, _ in low.outputs]
+        self.templates = [template(a) for a, _ in low.outputs]
+        self.in_order = self.results == [*range(len(self.templates))]
         used = [low.slots.get(b) for _, b in (*low.inputs, *low.outputs)]
         self.enter = self.entry(low, used)
         self.seen, self.versions = -1, [-1] * len(self.tensors)
@@ -109,10 +111,17 @@ class NativeProgram:
             self.bind(*self.parameters)
         self.seen = clock.last_write
 
-    def call(self, inputs: Sequence[Any]) -> list[np.ndarray]:
-        """The results for the arrays of the arguments."""
+    def call(self, *inputs: np.ndarray) -> list[np.ndarray]:
+        """The results for the arrays of the arguments, in the order of `sources`."""
         if clock.last_write != self.seen:
             self.refresh()
-        made = [np.empty_like(a) for a in self.templates]
-        self.enter(self.table.ctypes.data, *inputs, *made)
-        return [made[k] for k in self.results]
+        made = [new(shape, dtype) for new, shape, dtype in self.templates]
+        self.enter(self.address, *inputs, *made)
+        return made if self.in_order else [made[k] for k in self.results]
+
+
+def template(a: np.ndarray) -> tuple[Callable[..., np.ndarray], Any, Any]:
+    """(function, arguments...) that makes an array like `a`: of the same shape, dtype and strides."""
+    if a.flags.c_contiguous:
+        return np.empty, a.shape, a.dtype
+    return (lambda like, dtype: np.empty_like(like)), a, a.dtype

@@ -22,6 +22,7 @@ returns the results; otherwise it returns MISSED without side effects, and `Comp
 from __future__ import annotations
 
 from collections.abc import Callable
+from operator import attrgetter, is_not
 from threading import Lock
 from typing import Any
 
@@ -161,6 +162,8 @@ class Writer:
     def state(self) -> list[str]:
         """The tests of the guards, then the lines that fetch the arrays that the program reads."""
         part, given = self.program.forward, self.program.given_in
+        if self.program.native is not None:
+            return self.native_state()
         lines, arrays = [f"if not holds(): {BACK}"], ", ".join(f"s{i}" for i in range(len(part.sources)))
         if self.program.numbers:
             lines.append(f"if not all(n.agrees() for n in numbers): {BACK}")
@@ -175,14 +178,33 @@ class Writer:
             lines.append(f"if {' or '.join(outside)} or ({' or '.join(doubt)}) and not apart([{arrays}]): {BACK}")
         return [line for text in lines for line in text.split("\n")]
 
+    def native_state(self) -> list[str]:
+        """The tests for a native function, which writes to no argument: parameters in the memory that they had. The
+        function reads the addresses of parameters from its own table."""
+        part, names = self.program.forward, self.names
+        names["array_of"], names["is_not"] = attrgetter("_array"), is_not
+        names["parameters"] = [what for place, what in part.sources if place == "state"]
+        return [
+            f"if not holds(): {BACK}",
+            f"if part._views is None or any(map(is_not, map(array_of, parameters), part.parameters)): {BACK}",
+        ]
+
+    def call(self) -> str:
+        """The statement that runs the program."""
+        program = self.program
+        if program.native is None:
+            arrays = "".join(f"s{i}, " for i in range(len(program.forward.sources)))
+            return f"results, grads = part.call(new, {arrays}*views)"
+        self.names["native"] = program.native.call
+        return f"results = native({', '.join(f'{self.tensor(s)}._array' for s in program.native.sources)})"
+
     def outcome(self) -> list[str]:
         """The lines that run the program, log its writes, and make tensors of gradients and results."""
         program = self.program
-        arrays = "".join(f"s{i}, " for i in range(len(program.forward.sources)))
         # frees the memory of old gradients
         lines = [f"{self.tensor(leaf)}._grad = None" for leaf in program.dropped]
         lines += [
-            f"try: results, grads = part.call(new, {arrays}*views)",
+            f"try: {self.call()}",
             "except Exception as error:",
             f"    if part.failed(error): {BACK}",
             "    raise",

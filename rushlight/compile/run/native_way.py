@@ -59,7 +59,7 @@ def in_its_place(native: Any, sources: Sequence[tuple]) -> tuple[Callable, Calla
     state = [bound.index(number[keyed(v.source)]) for v in native.state]
 
     def call(new: list, *arrays: np.ndarray) -> tuple[list, list]:
-        return native.call([arrays[i] for i in given]), []
+        return native.call(*[arrays[i] for i in given]), []
 
     def bind(*arrays: np.ndarray) -> tuple:
         return native.bind(*[arrays[i] for i in state])

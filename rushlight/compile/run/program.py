@@ -78,6 +78,7 @@ class Part:
         self._views: tuple | None = None  # the results of `bind`; None if they must be made again
         self.spans: Spans  # the memory that the program writes to, made with the views
         self.state: set[int] = set()  # ids of the arrays that the function reaches without arguments
+        self.parameters: list[np.ndarray] = []  # the arrays that `bind` has bound
         self.known: list[np.ndarray | None] = [None] * len(self.sources)
         kinds = [kind for kind, _ in self.sources]
         self.watched = [i for i, kind in enumerate(kinds) if kind in ("state", "grad")]
@@ -201,6 +202,7 @@ class Part:
             self.spans = Spans([arrays[i] for i in self.owned if i in watched])
             self._views = self.bind(*[arrays[i] for i in self.bound])
             self.state = {id(arrays[i]) for i in self.bound}
+            self.parameters = [arrays[i] for i in self.bound]
         return True
 
 
