@@ -26,6 +26,7 @@ from rushlight.ops.shape.views import clone
 # op -> writes the steps of a group that begins with a call of the op
 ANCHORS: dict[Op, Callable[[Lowering, Group], None]] = {}
 PARALLEL_FROM_ELEMENTS = 1 << 15  # a loop over fewer elements runs in one part
+BASE_WORD = 8  # the word of the barrier's memory with the counter's value before the run
 SPINS = 2000  # rounds of waiting for another part before the system may run another thread
 
 
@@ -305,19 +306,20 @@ class Lowering:
             self.module.globals.append(f"@{name} = internal constant i64 {buffer.index}")
         for step in self.steps:
             step.f.end()
-        self.barrier_slot = self.slot(Buffer("barrier", 64))
+        self.barrier_slot = self.slot(Buffer("barrier", 128))
         whole = Function(self.module, "run", "table part parts", "part parts")
+        counter = whole.load(whole.args["table"], self.barrier_slot, POINTER)
+        base = whole.load(counter, BASE_WORD, INT64)
         for number, step in enumerate(self.steps):
             whole.call(step.f.name, *whole.args.values())
-            if self.threads and number + 1 < len(self.steps):
-                self.barrier(whole, number + 1)
+            if self.threads:
+                goal = base + whole.args["parts"] * (number + 1)
+                whole.when(whole.args["parts"] > 1, lambda goal=goal: self.barrier(whole, counter, goal))
         whole.end()
 
-    def barrier(self, f: Function, number: int) -> None:
-        """Wait until all parts have done step `number`. The counter is 0 before the run."""
-        counter = f.load(f.args["table"], self.barrier_slot, POINTER)
+    def barrier(self, f: Function, counter: Emitted, goal: Emitted) -> None:
+        """Wait until all parts have come here. The counter only grows: the caller stores its value before the run."""
         f.put(f"atomicrmw add ptr {counter.v}, i64 1 seq_cst", INT64)
-        goal = f.args["parts"] * number
         head, wait, rest, done = f.label(), f.label(), f.label(), f.label()
         before = f.block
         f.jump(head)

@@ -12,15 +12,20 @@ from typing import Any
 
 import numpy as np
 
+from rushlight.base.threads import cores
 from rushlight.compile.capture.input_sources import find
 from rushlight.compile.graph import Graph, Value
-from rushlight.compile.native import convolution, pooling, products  # noqa: F401  registers the anchors
-from rushlight.compile.native.lowering import Lowering
+from rushlight.compile.native import anchors  # noqa: F401
+from rushlight.compile.native.lowering import BASE_WORD, Lowering
 from rushlight.core.node import clock
 from rushlight.core.tensor import writes_of
 from rushlight.loops.llvm import BYTE, POINTER, Function, host
+from rushlight.loops.spin_pool import pool
+from rushlight.ops.linalg.matmul import linear, mm
+from rushlight.ops.nn.conv import convolution
 
 ALIGN = 64
+PARALLEL_FROM_WORK = 2_000_000  # multiply-adds, about 30 us on one core: from here on all cores share the steps
 
 
 def aligned(size: int) -> np.ndarray:
@@ -38,11 +43,26 @@ def offset_of_data() -> int | None:
     return offset if found == a.ctypes.data else None
 
 
+def work_of(graph: Graph) -> int:
+    """About how many multiply-adds the graph takes: for a product, the elements of the result times the length of the
+    sums; for another step, four for each element of the result."""
+    return sum([step.outs[0].size * terms(step) for step in graph.steps if step.outs])
+
+
+def terms(step: Any) -> int:
+    """The length of the sums in a convolution or product."""
+    if step.runs(convolution):
+        weight = step.args[1]
+        return weight.size // max(weight.shape[0], 1)
+    return step.args[0].shape[-1] if step.runs(linear, mm) else 4
+
+
 class NativeProgram:
     """`sources`: the arguments, in the order of `call`. `state`: the sources of the parameters."""
 
     def __init__(self, graph: Graph, likes: list[np.ndarray]):
-        low = Lowering(graph, host(), likes)
+        self.threads = cores() > 1 and work_of(graph) >= PARALLEL_FROM_WORK
+        low = Lowering(graph, host(), likes, self.threads)
         self.sources = [v.source for v, _ in low.inputs]
         self.state = [v for v in graph.inputs if v.source[0] == "state"]
         self.tensors = [find(v.source, []) for v in self.state]
@@ -50,7 +70,8 @@ class NativeProgram:
         self.slots = [low.slots.get(buffer) for _, _, buffer in low.bound]
         self.table = np.zeros(len(low.slots), np.int64)
         self.address = self.table.ctypes.data
-        self.kept = [aligned(low.arena_bytes), aligned(64)]
+        self.kept = [aligned(low.arena_bytes), aligned(128)]
+        self.barrier = (ctypes.c_int64 * 16).from_address(self.kept[1].ctypes.data)
         self.table[low.slots[low.arena]] = self.kept[0].ctypes.data
         self.table[low.barrier_slot] = self.kept[1].ctypes.data
         self.arrays: list[np.ndarray] = []
@@ -65,7 +86,7 @@ class NativeProgram:
         self.parameters: list[np.ndarray] = []
 
     def entry(self, low: Lowering, slots: list[int | None]) -> Callable[..., None]:
-        """`call(objects...)`: reads the addresses of arrays from Python's objects, and runs the program."""
+        """`call(table, objects...)`: reads the addresses of arrays from Python's objects, and runs the program."""
         offset = offset_of_data()
         names = [f"object{k}" for k in range(len(slots))]
         f = Function(low.module, "call", " ".join(["table", *names]))
@@ -74,15 +95,32 @@ class NativeProgram:
             if slot is not None:
                 given = f.args[name]
                 f.store(given if offset is None else f.load(f.at(given, offset, BYTE), 0, POINTER), table, slot)
-        f.call("run", table, f.whole(0), f.whole(1))
+        if not self.threads:
+            f.call("run", table, f.whole(0), f.whole(1))
         f.end()
         self.engine = low.module.compiled()
+        self.run_address = self.engine.get_function_address("run")
+        self.run = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)(self.run_address)
         kind = ctypes.c_void_p if offset is None else ctypes.py_object
         call = ctypes.CFUNCTYPE(None, ctypes.c_void_p, *[kind] * len(slots))
         made = call(self.engine.get_function_address("call"))
         if offset is not None:
             return made
         return lambda table, *arrays: made(table, *[a.ctypes.data for a in arrays])
+
+    def run_parts(self) -> None:
+        """Run the program on all cores, if the threads are awake."""
+        if cores() == 1 or not pool.lock.acquire(blocking=False):
+            self.run(self.address, 0, 1)
+            return
+        try:
+            parts = 1
+            if pool.ready():
+                self.barrier[BASE_WORD] = self.barrier[0]
+                parts = pool.post(self.run_address, self.address)
+            self.run(self.address, 0, parts)
+        finally:
+            pool.lock.release()
 
     def bind(self, *arrays: np.ndarray) -> tuple:
         """Make the arrays that depend on parameters; `arrays` in the order of `state`."""
@@ -117,6 +155,8 @@ class NativeProgram:
             self.refresh()
         made = [new(shape, dtype) for new, shape, dtype in self.templates]
         self.enter(self.address, *inputs, *made)
+        if self.threads:
+            self.run_parts()
         return made if self.in_order else [made[k] for k in self.results]
 
 
