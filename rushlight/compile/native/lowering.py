@@ -8,6 +8,7 @@ each step divides its outermost loop among them, and all parts wait for each oth
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -314,7 +315,7 @@ class Lowering:
             whole.call(step.f.name, *whole.args.values())
             if self.threads:
                 goal = base + whole.args["parts"] * (number + 1)
-                whole.when(whole.args["parts"] > 1, lambda goal=goal: self.barrier(whole, counter, goal))
+                whole.when(whole.args["parts"] > 1, partial(self.barrier, whole, counter, goal))
         whole.end()
 
     def barrier(self, f: Function, counter: Emitted, goal: Emitted) -> None:
