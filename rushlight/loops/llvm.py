@@ -222,6 +222,13 @@ def picked(x: Value, places: Iterable[int]) -> Value:
     return x.f.put(f"shufflevector {x.type} {x.v}, {x.type} undef, <{len(chosen)} x i32> <{mask}>", x.kind, len(chosen))
 
 
+def mixed(x: Value, y: Value, places: Iterable[int]) -> Value:
+    """The numbers at these places of x followed by y."""
+    chosen = [*places]
+    mask = ", ".join([f"i32 {k}" for k in chosen])
+    return x.f.put(f"shufflevector {x.type} {x.v}, {y.type} {y.v}, <{len(chosen)} x i32> <{mask}>", x.kind, len(chosen))
+
+
 def lane(x: Value, place: int) -> Value:
     """One number of a vector."""
     return x.f.put(f"extractelement {x.type} {x.v}, i32 {place}", x.kind)

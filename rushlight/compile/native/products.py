@@ -3,16 +3,18 @@ matrices."""
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 import numpy as np
 
 from rushlight.compile.graph import Value
-from rushlight.compile.native.loop_nest import Lanes, Pieces
+from rushlight.compile.native.loop_nest import Lanes, Pieces, index
 from rushlight.compile.native.lowering import Lowering, Step, anchor
+from rushlight.compile.native.packing import pack, unraveled, wanted_order
 from rushlight.compile.native.places import Buffer, NotNative, Place
 from rushlight.compile.native.schedule import Group
-from rushlight.compile.native.tiles import accumulate, best_tile, packed
+from rushlight.compile.native.tiles import accumulate, best_tile, dots, packed
 from rushlight.loops import llvm
 from rushlight.loops.llvm import FLOAT, Number
 from rushlight.ops.linalg import matmul
@@ -49,7 +51,39 @@ def mm(low: Lowering, group: Group) -> None:
         panels = low.derived(lambda w: packed(w, width, vectors), (y,))
         write_product(low, group, as_rows(low, x, length), panels, (rows, columns, length), (tile, vectors), None)
         return
-    raise NotNative("a product of two computed matrices")
+    computed_product(low, group, low.place(x), low.place(y))
+
+
+def computed_product(low: Lowering, group: Group, x: Place, y: Place) -> None:
+    """x (..., M, K), y (..., K, N) -> (..., M, N), for two computed matrices with batch dimensions that broadcast.
+
+    A matrix y whose columns are not neighbours, or that many rows pass, is packed by a step of its own. A single row
+    or column becomes dot products if the numbers of a sum are neighbours."""
+    *batch, rows, columns = group.anchor.outs[0].shape
+    length = x.shape[-1]
+    if not length or not group.out.size:
+        raise NotNative("a product of empty matrices")
+    tile = tile_of(low, rows, columns)
+    x = Place(x.buffer, (*batch, rows, length), x.dtype, x.spread((*batch, rows, length)), x.offset)
+    lines = 1 in (rows, columns) and x.strides[-1] == 1 and y.strides[-2] == 1
+    packs = not lines and must_pack(y, rows > 4 * tile[0])
+    if packs:
+        y = pack(low, y, tile[1])
+    low.make(group.out, wanted_order(low, group.out))
+    step = low.step()
+    low.memory.use(x.buffer), low.memory.use(y.buffer)
+    low.clear_halo(step, group.out)
+    if lines:
+        Lines(step, group, x, y, (rows, columns, length)).write()
+    else:
+        Matrices(step, group, x, y, packs, (rows, columns, length), tile).write()
+
+
+def must_pack(y: Place, many: bool) -> bool:
+    """Whether products read y faster as panels. `many`: whether many rows pass. Rows of y at multiples of 1 KB share
+    a few lines of the cache."""
+    row, column = y.strides[-2:]
+    return column != 1 or (many and y.shape[-2] > 32 and row % 256 == 0)
 
 
 def tile_of(low: Lowering, rows: int, columns: int) -> tuple[int, int]:
@@ -100,7 +134,7 @@ class Product:
     """The tiles of a product. Dimensions of the space: (M, N)."""
 
     def __init__(
-        self, step: Step, group: Group, x: Place, panels: Buffer, bias: Any, sizes: tuple, tile: tuple, merge: Any
+        self, step: Step, group: Group, x: Place, panels: Any, bias: Any, sizes: tuple, tile: tuple, merge: Any
     ):
         self.step, self.group, self.x, self.bias = step, group, x, bias
         (self.rows, self.columns, self.length), (self.tile, self.vectors) = sizes, tile
@@ -109,6 +143,9 @@ class Product:
         self.made = group.anchor.outs[0]
         self.a, self.panels = step.pointer(x), step.pointer(panels)
         self.biases = None if bias is None else step.pointer(step.place(bias))
+        self.head: list[Number] = []  # coordinates of the batch dimensions
+        self.base: Number = x.offset
+        self.panel_row: int | None = None  # the distance of the rows of a second factor that is not packed
 
     def share_rows(self) -> tuple[Number, Number]:
         """The rows of this part, in whole tiles."""
@@ -118,10 +155,15 @@ class Product:
             return 0, self.rows
         return start * self.tile, llvm.smaller(stop * self.tile, self.rows)
 
+    def panel(self, j: Number) -> llvm.Value:
+        """The address of panel j."""
+        f = self.step.f
+        return f.at(self.panels, f.whole(j) * (self.length * self.vectors * self.width), FLOAT)
+
     def rows_of(self, rows: tuple[Number, Number], j: Number, vectors: int, valid: int) -> None:
         """All rows of one panel. j: its number."""
         f, (start, stop) = self.step.f, rows
-        panel = f.at(self.panels, f.whole(j) * (self.length * self.vectors * self.width), FLOAT)
+        panel = self.panel(j)
         column = f.whole(j) * (self.vectors * self.width)
         if isinstance(stop, int) and isinstance(start, int):
             whole = start + (stop - start) // self.tile * self.tile
@@ -138,15 +180,16 @@ class Product:
 
     def one(self, m: Number, count: int, panel: llvm.Value, column: Number, vectors: int, valid: int) -> None:
         """One tile: `count` rows from row m, some vectors of columns."""
-        f, (row_stride, stride) = self.step.f, self.x.strides
-        base = f.whole(m) * row_stride + self.x.offset
+        f, (row_stride, stride) = self.step.f, self.x.strides[-2:]
+        base = f.whole(m) * row_stride + self.base
         rows = [base + k * row_stride for k in range(count)]
         spans = [min(self.width, valid - v * self.width) for v in range(vectors)]
         start = [self.started(column, v, spans[v]) for v in range(vectors)] * count
-        sums = accumulate(f, self.a, rows, [(self.length, stride)], panel, vectors, start)
+        read = valid if self.panel_row else None
+        sums = accumulate(f, self.a, rows, [(self.length, stride)], panel, vectors, start, self.panel_row, read)
         for k in range(count):
             for v in range(vectors):
-                at = [m + k, column + v * self.width]
+                at = [*self.head, m + k, column + v * self.width]
                 if len(self.made.shape) == 1:
                     at = at[1:]
                 self.pieces.finish({self.made: sums[k * vectors + v]}, Lanes(at, len(at) - 1, self.width, spans[v]))
@@ -157,3 +200,86 @@ class Product:
         if self.biases is None:
             return f.number(FLOAT, 0.0, self.width)
         return f.load(self.biases, f.whole(column) + v * self.width, FLOAT, self.width, valid)
+
+
+class Matrices(Product):
+    """Products of two computed matrices. Dimensions of the space: (..., M, N). `packed`: whether y has panels,
+    (..., numbers), otherwise y is (..., K, N) with columns that are neighbours."""
+
+    def __init__(self, step: Step, group: Group, x: Place, y: Place, packs: bool, sizes: tuple, tile: tuple):
+        super().__init__(step, group, x, y, None, sizes, tile, None)
+        self.y, self.packs, self.batch = y, packs, [*group.out.shape[:-2]]
+        batch = tuple(self.batch)
+        self.y_strides = y.spread((*batch, y.shape[-1]) if packs else (*batch, *y.shape[-2:]))
+        self.panel_row = None if packs else y.strides[-2]
+        self.matrix = self.panels
+
+    def write(self) -> None:
+        """Threads share the matrices; the tiles of rows if there is one matrix."""
+        start, stop = self.step.share(prod(self.batch))
+        one = prod(self.batch) == 1
+        rows = self.share_rows() if one else (0, self.rows)
+        if one:
+            self.multiply(0, rows)
+        else:
+            self.step.f.loop(start, stop, 1, lambda i: self.multiply(i, rows))
+
+    def multiply(self, i: Number, rows: tuple[Number, Number]) -> None:
+        """The product of two matrices."""
+        f, wide = self.step.f, self.vectors * self.width
+        self.head = unraveled(i, self.batch)
+        self.base = index(self.x.offset, self.head, self.x.strides)
+        self.matrix = f.at(self.panels, index(self.y.offset, self.head, self.y_strides), FLOAT)
+        whole = self.columns // wide
+        f.loop(0, whole, 1, lambda j: self.rows_of(rows, j, self.vectors, wide))
+        rest = self.columns - whole * wide
+        if rest:
+            self.rows_of(rows, whole, -(-rest // self.width), rest)
+
+    def panel(self, j: Number) -> llvm.Value:
+        f, wide = self.step.f, self.vectors * self.width
+        return f.at(self.matrix, f.whole(j) * (self.length * wide if self.packs else wide), FLOAT)
+
+
+class Lines:
+    """Products with one row of x or one column of y: dot products, a vector of results at a time."""
+
+    def __init__(self, step: Step, group: Group, x: Place, y: Place, sizes: tuple[int, int, int]):
+        self.step, self.x, self.y = step, x, y
+        self.rows, self.columns, self.length = sizes
+        self.pieces, self.made = Pieces(step, group, group.out.shape), group.anchor.outs[0]
+        self.batch = [*group.out.shape[:-2]]
+        self.y_strides = y.spread((*self.batch, *y.shape[-2:]))
+        self.width = step.f.module.target.lanes
+
+    def write(self) -> None:
+        count, f = (self.columns if self.rows == 1 else self.rows), self.step.f
+        whole = count // self.width
+        rest = count - whole * self.width
+
+        def line(i: Number) -> None:
+            head = unraveled(i, self.batch)
+            f.loop(0, whole, 1, lambda j: self.vector(head, j * self.width, self.width))
+            if rest:
+                self.vector(head, whole * self.width, rest)
+
+        start, stop = self.step.share(prod(self.batch))
+        if prod(self.batch) == 1:
+            self.step.alone(lambda: line(0))
+        else:
+            f.loop(start, stop, 1, line)
+
+    def vector(self, head: list[Number], first: Number, valid: int) -> None:
+        """`valid` results, from number `first`."""
+        f = self.step.f
+        of_x = self.step.pointer(self.x), index(self.x.offset, head, self.x.strides)
+        of_y = self.step.pointer(self.y), index(self.y.offset, head, self.y_strides)
+        line, (pointer, base), stride = of_x, of_y, self.y.strides[-1]
+        along = len(head) + 1
+        if self.rows != 1:
+            line, (pointer, base), stride, along = of_y, of_x, self.x.strides[-2], len(head)
+        rows = [f.whole(base) + (first + min(k, valid - 1)) * stride for k in range(self.width)]
+        at = [*head, 0, 0]
+        at[along] = first
+        found = dots(f, line, pointer, rows, self.length)
+        self.pieces.finish({self.made: found}, Lanes(at, along, self.width, valid))

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from rushlight.loops.llvm import FLOAT, Function, Number, Target, Value, multiply_add, repeated
+from rushlight.loops.llvm import FLOAT, Function, Number, Target, Value, mixed, multiply_add, repeated
 
 UNROLL_FMAS = 16  # an inner loop has at least about this many multiply-adds
 
@@ -49,26 +49,31 @@ def accumulate(
     f: Function,
     pointer: Value,
     rows: Sequence[Number],
-    lengths: Sequence[tuple[int, int]],
+    lengths: Sequence[tuple[Number, int]],
     panel: Value,
     vectors: int,
     start: Sequence[Value],
+    panel_row: int | None = None,
+    valid: int | None = None,
 ) -> list[Value]:
     """The sums of a tile. `rows`: the place of each row's first number; `lengths`: (length, stride) of the dimensions
     that are summed, from the outermost; `panel`: the address of the tile's panel; `start`: for each row the sums at
-    the beginning, vector by vector."""
+    the beginning, vector by vector; `panel_row`: the distance of the panel's rows in memory, if the panel is part of a
+    matrix, of which `valid` columns may be read."""
     width = f.module.target.lanes
+    panel_row = panel_row or vectors * width
+    spans = [None if valid is None else min(valid - j * width, width) for j in range(vectors)]
 
     def at(k: Number, offset: Number, sums: Sequence[Value]) -> list[Value]:
         """One step: number `offset` of each row times row k of the panel."""
-        columns = [f.load(panel, (k * vectors + j) * width, FLOAT, width) for j in range(vectors)]
+        columns = [f.load(panel, k * panel_row + j * width, FLOAT, width, spans[j]) for j in range(vectors)]
         made: list[Value] = []
         for m, row in enumerate(rows):
             x = repeated(f.load(pointer, f.whole(row) + offset, FLOAT), width)
             made += [multiply_add(x, columns[j], sums[m * vectors + j]) for j in range(vectors)]
         return made
 
-    def nested(dims: Sequence[tuple[int, int]], k: Number, offset: Number, sums: Sequence[Value]) -> list[Value]:
+    def nested(dims: Sequence[tuple[Number, int]], k: Number, offset: Number, sums: Sequence[Value]) -> list[Value]:
         if not dims:
             return at(k, offset, sums)
         (length, stride), *inner = dims
@@ -77,6 +82,8 @@ def accumulate(
         def body(i: Number, *sums: Value) -> list[Value]:
             return nested(inner, k + i * inside, offset + i * stride, sums)
 
+        if not isinstance(length, int):
+            return f.loop(0, length, 1, body, sums)
         per_round = len(rows) * vectors * inside
         unroll = 1 if inside > 8 else min(length, max(1, UNROLL_FMAS // per_round))
         whole = length // unroll * unroll
@@ -101,3 +108,48 @@ def in_tiles(count: int, size: int, body: Callable[[Number, int], Any], loop: Ca
     loop(0, whole, size, lambda i: body(i, size))
     if whole < count:
         body(whole, count - whole)
+
+
+def dots(f: Function, x: tuple[Value, Number], y: Value, rows: Sequence[Number], length: int) -> Value:
+    """A vector with the product of x and each of `lanes` rows of y. x: (address, place); `rows`: the place of each
+    row's first number. Numbers of x and of a row are neighbours: the lanes run along the sum."""
+    width, (pointer, place) = f.module.target.lanes, x
+
+    def step(k: Number, sums: Sequence[Value], valid: int) -> list[Value]:
+        part = f.load(pointer, f.whole(place) + k, FLOAT, width, valid)
+        return [multiply_add(f.load(y, f.whole(r) + k, FLOAT, width, valid), part, s) for r, s in zip(rows, sums)]
+
+    whole = length // width * width
+    sums: Sequence[Value] = [f.number(FLOAT, 0.0, width)] * len(rows)
+    sums = f.loop(0, whole, width, lambda k, *sums: step(k, sums, width), sums)
+    if whole < length:
+        sums = step(whole, sums, length - whole)
+    return summed(sums)
+
+
+def summed(vectors: Sequence[Value]) -> Value:
+    """A vector with the sum of each of `lanes` vectors. A round adds neighbours, so half as many vectors are left."""
+    lanes, step, left = vectors[0].lanes, 1, [*vectors]
+    while step < lanes:
+        left = [a + b for a, b in (exchanged(a, b, step) for a, b in zip(left[::2], left[1::2]))]
+        step *= 2
+    return left[0]
+
+
+def exchanged(a: Value, b: Value, step: int) -> tuple[Value, Value]:
+    """Blocks of `step` numbers: (the even blocks of a and b, the odd blocks), a's before b's."""
+    places = range(a.lanes)
+    low = [k if not k & step else a.lanes + k - step for k in places]
+    high = [k + step if not k & step else a.lanes + k for k in places]
+    return mixed(a, b, low), mixed(a, b, high)
+
+
+def transposed(vectors: Sequence[Value]) -> list[Value]:
+    """`lanes` vectors as the rows of a matrix -> its columns."""
+    made, step = [*vectors], 1
+    while step < len(made):
+        for k in range(len(made)):
+            if not k & step:
+                made[k], made[k + step] = exchanged(made[k], made[k + step], step)
+        step *= 2
+    return made

@@ -1,0 +1,295 @@
+"""Loops over rows of numbers that become one number, or that are read several times (a softmax).
+
+A row runs along the reduced dimensions; there is a row for each place in the others. Lanes lie within a row if its
+numbers are neighbours in memory; otherwise the lanes are neighbouring rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
+from math import prod
+
+import numpy as np
+
+from rushlight.compile.native.loop_nest import Lanes, index, load, merged
+from rushlight.compile.native.lowering import Step
+from rushlight.compile.native.places import NotNative, Place
+from rushlight.loops import llvm
+from rushlight.loops.llvm import FLOAT, Number, Value
+from rushlight.loops.llvm_math import functions
+
+UNROLL = 4  # vectors of a long row in one round, each with sums of its own
+ROOM_NUMBERS = 1 << 16  # a longer row is computed again in each sweep instead of being kept on the stack
+LONGEST_ROW = 1 << 18  # sums of more numbers would lose digits
+Change = Callable[[Value], Value]
+
+
+@dataclass(frozen=True)
+class Fold:
+    """What a row becomes: combine(...combine(start, of(x0)), of(x1)...)."""
+
+    start: float
+    combine: Callable[[Value, Value], Value]
+    of: Change = lambda x: x
+
+
+def larger(x: Value, y: Value) -> Value:
+    """The larger number in one instruction. A nan in x is passed over."""
+    return llvm.select(x > y, x, y)
+
+
+F32 = functions("float32")
+SUM, PRODUCT = Fold(0.0, Value.__add__), Fold(1.0, Value.__mul__)
+SQUARES = Fold(0.0, Value.__add__, lambda x: x * x)
+LARGEST, SMALLEST = Fold(-np.inf, F32["maximum"]), Fold(np.inf, F32["minimum"])
+TOP = Fold(-np.inf, larger)  # of numbers whose nan are found later
+
+
+class Rows:
+    """The rows of x. `shape`: the space, with strides of x's elements; `strides`: of all other arrays, in this space;
+    `body`: what happens to each row."""
+
+    def __init__(
+        self, step: Step, x: Place, reduced: Sequence[int], strides: Sequence[tuple[int, ...]], body: Callable
+    ):
+        self.step, self.f, self.x, self.body = step, step.f, x, body
+        self.width, self.target = step.f.module.target.lanes, step.f.module.target
+        self.pointer = step.pointer(x)
+        order = sorted([d for d, n in enumerate(x.shape) if n > 1], key=lambda d: -x.strides[d])
+        arrays = [x.strides, *strides]
+        self.outer = merged([d for d in order if d not in reduced], x.shape, arrays)
+        self.inner = merged([d for d in order if d in reduced], x.shape, arrays)
+        self.at: list[Number] = [0] * max(len(x.shape), 1)
+        self.in_row = self.lanes_in_row()
+        loops = self.inner if self.in_row else self.outer
+        self.along = loops[-1][1] if loops else 0
+        self.count = self.width if loops else 0  # lanes; 0: single numbers
+        if self.row_numbers > LONGEST_ROW or not prod(x.shape):
+            raise NotNative("a row is empty or too long")
+
+    @property
+    def row_numbers(self) -> int:
+        """The numbers of a row."""
+        return prod([n for n, _ in self.inner])
+
+    def lanes_in_row(self) -> bool:
+        if not self.inner or not self.outer:
+            return bool(self.inner)
+        own, other = self.inner[-1][1], self.outer[-1][1]
+        return self.x.strides[own] == 1 or self.x.strides[other] != 1
+
+    def write(self) -> None:
+        """Loops over all rows; threads share the outermost."""
+        loops = [*self.outer]
+        lanes = None if self.in_row or not loops else loops.pop()
+        if not loops:
+            run = lambda: self.last(lanes)
+            self.step.alone(run) if lanes is None or lanes[0] < 8 * self.width else self.shared(lanes)
+            return
+
+        def nested(depth: int) -> None:
+            if depth == len(loops):
+                self.last(lanes)
+                return
+            size, d = loops[depth]
+
+            def one(i: Number) -> None:
+                self.at[d] = i
+                nested(depth + 1)
+
+            start, stop = (0, size) if depth else self.step.share(size)
+            self.f.loop(start, stop, 1, one)
+
+        nested(0)
+
+    def last(self, lanes: tuple[int, int] | None) -> None:
+        """The innermost loop over rows, if lanes are rows; else one row."""
+        if lanes is None:
+            self.row(self.width)
+            return
+        size, d = lanes
+        whole = size // self.width * self.width
+        self.f.loop(0, whole, self.width, lambda i: self.row_at(d, i, self.width))
+        if whole < size:
+            self.row_at(d, whole, size - whole)
+
+    def shared(self, lanes: tuple[int, int]) -> None:
+        """Vectors of rows, which threads share."""
+        size, d = lanes
+        start, stop = self.step.share(size // self.width)
+        self.f.loop(start, stop, 1, lambda j: self.row_at(d, self.f.whole(j) * self.width, self.width))
+        rest = size % self.width
+        if rest:
+            self.step.alone(lambda: self.row_at(d, size - rest, rest))
+
+    def row_at(self, d: int, i: Number, valid: int) -> None:
+        self.at[d] = i
+        self.row(valid)
+
+    def row(self, valid: int) -> None:
+        """One row, or a vector of rows, of which `valid` exist."""
+        vectors = -(-self.inner[-1][0] // self.width) if self.in_row else 0
+        positions = prod([n for n, _ in self.inner[:-1]]) * vectors if self.in_row else self.row_numbers
+        short = positions <= self.target.registers // 2
+        self.body((ShortRow if short else LongRow)(self, valid, positions))
+        for _, d in self.inner:
+            self.at[d] = 0
+
+    def lanes(self, valid: int) -> Lanes:
+        return Lanes([*self.at], self.along, self.count, valid)
+
+    def read(self, valid: int) -> Value:
+        """x at the present place."""
+        where = index(self.x.offset, self.at, self.x.strides)
+        return load(
+            self.f, self.pointer, where, FLOAT, self.x.strides[self.along] if self.count else 0, self.lanes(valid)
+        )
+
+    def folded(self, fold: Fold, x: Value) -> Value:
+        """One number for each row, of the folded vector."""
+        return llvm.total(x, fold.combine) if self.in_row and self.count else x
+
+    def only(self, x: Value, valid: int, start: float) -> Value:
+        """The vector with `start` behind the end of the row."""
+        if not self.in_row or valid >= self.width or not x.lanes:
+            return x
+        inside = self.f.mask(FLOAT, valid, self.width)[1]
+        return llvm.select(inside, x, self.f.number(FLOAT, start, self.width))
+
+
+class ShortRow:
+    """A row in registers."""
+
+    def __init__(self, rows: Rows, valid: int, positions: int):
+        self.rows, self.valid = rows, valid
+        self.places = [*self.all_places(valid)]
+        self.values = [self.go(place, rows.read) for place in self.places]
+
+    def all_places(self, valid: int) -> Iterator[tuple[list[int], int]]:
+        """Where the row's vectors begin, and how many of the lanes exist."""
+        rows = self.rows
+        *outer, (last, _) = rows.inner or [(1, 0)]
+        step = rows.width if rows.in_row else 1
+        for start in product(*[range(n) for n, _ in outer], range(0, last, step)):
+            yield [*start], min(rows.width, last - start[-1]) if rows.in_row else valid
+
+    def go(self, place: tuple[list[int], int], body: Callable) -> Value:
+        """body(valid) at a place of the row."""
+        start, valid = place
+        for (_, d), i in zip(self.rows.inner, start):
+            self.rows.at[d] = i
+        return body(valid)
+
+    def sweep(self, change: Change | None, *folds: Fold) -> list[Value]:
+        """Change all numbers, and fold them. Returns a number for each fold: a vector of them if lanes are rows."""
+        if change is not None:
+            self.values = [change(x) for x in self.values]
+        made = []
+        for fold in folds:
+            found = [self.rows.only(fold.of(x), valid, fold.start) for x, (_, valid) in zip(self.values, self.places)]
+            while len(found) > 1:
+                pairs = [fold.combine(a, b) for a, b in zip(found[::2], found[1::2])]
+                found = pairs + found[len(pairs) * 2 :]
+            made.append(self.rows.folded(fold, found[0]))
+        return made
+
+    def end(self, finish: Callable[[Value, Lanes], None]) -> None:
+        """finish(vector, lanes) for all vectors of the row."""
+        for x, place in zip(self.values, self.places):
+            self.go(place, lambda valid, x=x: finish(x, self.rows.lanes(valid)))
+
+
+class LongRow:
+    """A row in memory: changed numbers are kept on the stack for the next sweep, or computed again."""
+
+    def __init__(self, rows: Rows, valid: int, positions: int):
+        self.rows, self.valid = rows, valid
+        numbers = positions * rows.width
+        self.room = rows.f.room(numbers, FLOAT) if numbers <= ROOM_NUMBERS else None
+        self.changes: list[Change] = []
+        self.kept = False  # whether the room has the numbers
+
+    def loop(self, body: Callable, carried: Sequence[Value]) -> list[Value]:
+        """carried = body(slot, position in the room, valid, carried) for all vectors of the row; `slot`: number of the
+        vector in a round."""
+        rows, f = self.rows, self.rows.f
+        step = rows.width if rows.in_row else 1
+
+        def nested(dims: Sequence[tuple[int, int]], before: Number, carried: Sequence[Value]) -> list[Value]:
+            (size, d), *inner = dims
+            vectors = -(-size // step)
+            if inner:
+
+                def one(i: Number, *carried: Value) -> list[Value]:
+                    rows.at[d] = i
+                    return nested(inner, before * size + i if type(before) is not int or before else i, carried)
+
+                return f.loop(0, size, 1, one, carried)
+            whole = size // step // UNROLL * UNROLL
+
+            def at(j: Number, slot: int, valid: int, carried: Sequence[Value]) -> list[Value]:
+                rows.at[d] = j * step
+                return body(slot, (before * vectors + j) * rows.width, valid, carried)
+
+            def several(j: Number, *carried: Value) -> list[Value]:
+                made = [*carried]
+                for slot in range(UNROLL):
+                    made = at(j + slot, slot, rows.width if rows.in_row else self.valid, made)
+                return made
+
+            carried = f.loop(0, whole, UNROLL, several, carried)
+            for j in range(whole, vectors):
+                valid = min(rows.width, size - j * step) if rows.in_row else self.valid
+                carried = at(j, j - whole, valid, carried)
+            return [*carried]
+
+        return nested(rows.inner, 0, carried)
+
+    def current(self, position: Number, valid: int) -> Value:
+        """The numbers after the changes of all sweeps before."""
+        rows = self.rows
+        if self.kept and self.room is not None:
+            return rows.f.load(self.room, position, FLOAT, rows.width)
+        x = rows.read(valid)
+        for change in self.changes:
+            x = change(x)
+        return x
+
+    def sweep(self, change: Change | None, *folds: Fold) -> list[Value]:
+        f = self.rows.f
+        room = None if change is None else self.room
+
+        def body(slot: int, position: Number, valid: int, carried: Sequence[Value]) -> list[Value]:
+            x = self.current(position, valid)
+            if change is not None:
+                x = change(x)
+            if room is not None:
+                f.store(x, room, position)
+            made = [*carried]
+            for k, fold in enumerate(folds):
+                own = k * UNROLL + slot
+                made[own] = fold.combine(self.rows.only(fold.of(x), valid, fold.start), made[own])
+            return made
+
+        start = [f.number(FLOAT, fold.start, self.rows.width) for fold in folds for _ in range(UNROLL)]
+        sums = self.loop(body, start)
+        if room is not None:
+            self.kept = True
+        elif change is not None:
+            self.changes.append(change)
+        return [self.together(fold, sums[k * UNROLL : (k + 1) * UNROLL]) for k, fold in enumerate(folds)]
+
+    def together(self, fold: Fold, sums: Sequence[Value]) -> Value:
+        a, b, c, d = sums
+        return self.rows.folded(fold, fold.combine(fold.combine(a, b), fold.combine(c, d)))
+
+    def end(self, finish: Callable[[Value, Lanes], None]) -> None:
+        def body(slot: int, position: Number, valid: int, carried: Sequence[Value]) -> list[Value]:
+            finish(self.current(position, valid), self.rows.lanes(valid))
+            return []
+
+        self.loop(body, [])
+
+
+Row = ShortRow | LongRow

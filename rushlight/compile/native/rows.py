@@ -1,0 +1,256 @@
+"""Rows: reductions, softmax, layer norm and group norm."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import prod
+
+import numpy as np
+
+from rushlight.compile.graph import Call, Value
+from rushlight.compile.native.loop_nest import Lanes, Pieces, index, load
+from rushlight.compile.native.lowering import Lowering, Step, anchor
+from rushlight.compile.native.places import NotNative, Place
+from rushlight.compile.native.row_loops import F32, LARGEST, PRODUCT, SMALLEST, SQUARES, SUM, TOP, Fold, Row, Rows
+from rushlight.compile.native.schedule import Group
+from rushlight.loops import llvm
+from rushlight.loops.llvm import FLOAT, Number, call_intrinsic
+from rushlight.ops.nn.normalization import group_norm, layer_norm
+from rushlight.ops.reduce import reduce
+
+SINGLE = np.dtype(np.float32)
+
+# -- one number for each row ---------------------------------------------------------------------------------------
+
+
+@anchor(reduce.sum)
+def sum_(low: Lowering, group: Group) -> None:
+    reduced(low, group, lambda row, _: row.sweep(None, SUM)[0])
+
+
+@anchor(reduce.mean)
+def mean(low: Lowering, group: Group) -> None:
+    reduced(low, group, lambda row, n: row.sweep(None, SUM)[0] / float(n))
+
+
+@anchor(reduce.prod)
+def prod_(low: Lowering, group: Group) -> None:
+    reduced(low, group, lambda row, _: row.sweep(None, PRODUCT)[0])
+
+
+@anchor(reduce.amax)
+def amax(low: Lowering, group: Group) -> None:
+    reduced(low, group, lambda row, _: row.sweep(None, LARGEST)[0])
+
+
+@anchor(reduce.amin)
+def amin(low: Lowering, group: Group) -> None:
+    reduced(low, group, lambda row, _: row.sweep(None, SMALLEST)[0])
+
+
+@anchor(reduce.logsumexp)
+def logsumexp(low: Lowering, group: Group) -> None:
+    """The largest number is subtracted unless it is infinite."""
+
+    def number(row: Row, _: int) -> llvm.Value:
+        (top,) = row.sweep(None, TOP)
+        top = llvm.select(abs(top) < np.inf, top, 0.0)
+        (total,) = row.sweep(lambda x: F32["exp"](x - top), SUM)
+        return F32["log"](total) + top
+
+    reduced(low, group, number)
+
+
+def reduced(low: Lowering, group: Group, number: Callable[[Row, int], llvm.Value]) -> None:
+    """out = number(row, its length) for each row of x. args: x, dim, keepdim."""
+    x, dim, keepdim = group.anchor.args
+    made = group.anchor.outs[0]
+    if x.dtype != SINGLE or made.dtype != SINGLE:
+        raise NotNative("a reduction of other dtypes")
+    place, dims = low.place(x), dims_of(dim, len(x.shape))
+    kept = [d for d in range(len(x.shape)) if d not in dims]
+    low.make(group.out, ordered(place, [*range(len(x.shape))] if keepdim else kept))
+    step = low.step()
+    low.memory.use(place.buffer)
+    low.clear_halo(step, group.out)
+    shape = group.out.shape
+    pieces = Pieces(step, group, shape, None if shape else [()])
+    own = [(d if keepdim else kept.index(d)) if d in kept else None for d in range(len(x.shape))]
+
+    def spread(strides: tuple[int, ...]) -> tuple[int, ...]:
+        return tuple([0 if k is None else strides[k] for k in own])
+
+    def body(row: Row) -> None:
+        found = number(row, prod([x.shape[d] for d in dims]))
+        at: list[Number] = [0] * max(len(shape), 1)
+        for d, k in enumerate(own):
+            if k is not None:
+                at[k] = rows.at[d]
+        if rows.in_row or not rows.count:
+            pieces.finish({made: found}, Lanes(at, 0, 0, 1))
+        else:
+            pieces.finish({made: found}, Lanes(at, own[rows.along] or 0, rows.width, row.valid))
+
+    rows = Rows(step, place, dims, [spread(s) for s in (pieces.out_strides, *pieces.strides.values())], body)
+    rows.write()
+
+
+def dims_of(dim: int | Sequence[int] | None, n: int) -> list[int]:
+    """The reduced dimensions; all for None."""
+    if dim is None:
+        return [*range(n)]
+    return sorted({d % n for d in ([dim] if isinstance(dim, int) else dim)} if n else ())
+
+
+def ordered(x: Place, dims: Sequence[int]) -> tuple[int, ...]:
+    """The numbers of x's dimensions `dims`, in the order of x's memory."""
+    return tuple(sorted(range(len(dims)), key=lambda k: (-x.strides[dims[k]], k)))
+
+
+# -- rows of new numbers -------------------------------------------------------------------------------------------
+
+
+@anchor(reduce.softmax)
+def softmax(low: Lowering, group: Group) -> None:
+    x, dim = group.anchor.args
+
+    def row(r: Row, space: Space) -> None:
+        (top,) = r.sweep(None, TOP)
+        (total,) = r.sweep(lambda v: F32["exp"](v - top), SUM)
+        inverse = 1.0 / total
+        r.end(lambda v, lanes: space.finish(v * inverse, lanes))
+
+    changed(low, group, [dim], row)
+
+
+@anchor(reduce.log_softmax)
+def log_softmax(low: Lowering, group: Group) -> None:
+    x, dim = group.anchor.args
+
+    def row(r: Row, space: Space) -> None:
+        (top,) = r.sweep(None, TOP)
+        (total,) = r.sweep(lambda v: v - top, Fold(0.0, llvm.Value.__add__, F32["exp"]))
+        log = F32["log"](total)
+        r.end(lambda v, lanes: space.finish(v - log, lanes))
+
+    changed(low, group, [dim], row)
+
+
+@anchor(layer_norm)
+def layer_norm_(low: Lowering, group: Group) -> None:
+    x, weight, bias, dims, eps = group.anchor.args
+    changed(low, group, dims, lambda row, space: normalized(row, space, eps), weight, bias)
+
+
+@anchor(group_norm)
+def group_norm_(low: Lowering, group: Group) -> None:
+    """Rows in the space (N, groups, channels of a group, ...)."""
+    x, weight, bias, groups, eps = group.anchor.args
+    dims = range(2, len(x.shape) + 1)
+    changed(low, group, dims, lambda row, space: normalized(row, space, eps), weight, bias, groups)
+
+
+def normalized(row: Row, space: Space, eps: float) -> None:
+    """(x - mean) / sqrt(var + eps) weight + bias; the variance is the mean square of x - mean."""
+    n = float(row.rows.row_numbers)
+    mean = row.sweep(None, SUM)[0] / n
+    var = row.sweep(lambda v: v - mean, SQUARES)[0] / n
+    inverse = 1.0 / call_intrinsic("sqrt", var + eps)
+
+    def finish(v: llvm.Value, lanes: Lanes) -> None:
+        v = v * inverse
+        for k, operate in ((0, llvm.Value.__mul__), (1, llvm.Value.__add__)):
+            factor = space.factor(k, lanes)
+            v = v if factor is None else operate(v, factor)
+        space.finish(v, lanes)
+
+    row.end(finish)
+
+
+class Space:
+    """The arrays of a group whose anchor changes rows: in x's shape, or with channels in groups, where dimension 1
+    counts as two."""
+
+    def __init__(self, step: Step, group: Group, groups: int, factors: Sequence[Place | None]):
+        self.step, self.made, self.groups, self.factors = step, group.anchor.outs[0], groups, factors
+        self.shape = group.out.shape
+        self.pieces = Pieces(step, group, self.shape)
+        self.factor_strides = [None if f is None else f.spread(self.shape) for f in factors]
+
+    def split(self, strides: tuple[int, ...]) -> tuple[int, ...]:
+        """Strides in the space."""
+        if not self.groups:
+            return strides
+        first, channel, *rest = strides
+        return first, channel * (self.shape[1] // self.groups), channel, *rest
+
+    def all_strides(self) -> list[tuple[int, ...]]:
+        own = [self.pieces.out_strides, *self.pieces.strides.values(), *filter(None, self.factor_strides)]
+        return [self.split(s) for s in own]
+
+    def place(self, x: Place) -> Place:
+        """x in the space."""
+        sizes = x.shape
+        if self.groups:
+            sizes = x.shape[0], self.groups, x.shape[1] // self.groups, *x.shape[2:]
+        return Place(x.buffer, sizes, x.dtype, self.split(x.strides), x.offset)
+
+    def joined(self, lanes: Lanes) -> Lanes:
+        """The lanes in x's shape."""
+        if not self.groups:
+            return lanes
+        first, g, channel, *rest = lanes.at
+        channel = self.step.f.whole(g) * (self.shape[1] // self.groups) + channel
+        return Lanes([first, channel, *rest], max(lanes.along - 1, 0), lanes.count, lanes.valid)
+
+    def factor(self, k: int, lanes: Lanes) -> llvm.Value | None:
+        """The weight or the bias at the lanes."""
+        place, strides, lanes = self.factors[k], self.factor_strides[k], self.joined(lanes)
+        if place is None or strides is None:
+            return None
+        where = index(place.offset, lanes.at, strides)
+        return load(self.step.f, self.step.pointer(place), where, FLOAT, strides[lanes.along], lanes)
+
+    def finish(self, x: llvm.Value, lanes: Lanes) -> None:
+        self.pieces.finish({self.made: x}, self.joined(lanes))
+
+
+def changed(
+    low: Lowering,
+    group: Group,
+    dims: Sequence[int],
+    row: Callable[[Row, Space], None],
+    weight: Value | None = None,
+    bias: Value | None = None,
+    groups: int = 0,
+) -> None:
+    """row(row, space) for each row of x along `dims` of the space."""
+    x = group.anchor.args[0]
+    if x.dtype != SINGLE or not x.shape or used_later(low, group.anchor):
+        raise NotNative("rows of other dtypes, or with results beside")
+    place = low.place(x)
+    factors = [None if v is None else factor_place(low, v, len(x.shape) if groups else 0) for v in (weight, bias)]
+    low.make(group.out, ordered(place, range(len(x.shape))))
+    step = low.step()
+    for p in (place, *filter(None, factors)):
+        low.memory.use(p.buffer)
+    low.clear_halo(step, group.out)
+    space = Space(step, group, groups, factors)
+    dims = dims_of([*dims], len(x.shape) + bool(groups))
+    Rows(step, space.place(place), dims, space.all_strides(), lambda r: row(r, space)).write()
+
+
+def factor_place(low: Lowering, v: Value, channels_of: int) -> Place:
+    """A weight or a bias, broadcast from the right; (C,) along dimension 1 of `channels_of` dimensions if given."""
+    if v.dtype != SINGLE:
+        raise NotNative("a weight of another dtype")
+    place = low.place(v)
+    if channels_of:
+        ones = (1,) * (channels_of - 2)
+        return Place(place.buffer, place.shape + ones, place.dtype, place.strides + (0,) * len(ones), place.offset)
+    return place
+
+
+def used_later(low: Lowering, anchor_: Call) -> bool:
+    """Whether a step reads a result beside the first."""
+    return any(low.schedule.uses.get(v) for v in anchor_.outs[1:])

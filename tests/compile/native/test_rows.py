@@ -1,0 +1,87 @@
+"""Reductions, softmax and norms in native functions."""
+
+import numpy as np
+import pytest
+
+import rushlight
+import rushlight.nn.functional as F
+from tests.compile.native.native_case import assert_same, normal
+
+pytest.importorskip("llvmlite")
+
+
+@pytest.mark.faster
+@pytest.mark.parametrize("shape", [(3, 1), (2, 3, 17), (1, 64), (3, 300), (2, 2, 1033)])
+def test_softmax_of_neighbours(shape):
+    assert_same(lambda x: F.softmax(x, -1) * 2, normal(*shape))
+    assert_same(lambda x: F.log_softmax(x, -1), normal(*shape))
+
+
+@pytest.mark.faster
+@pytest.mark.parametrize("dim", [0, 1])
+def test_softmax_with_rows_in_the_lanes(dim):
+    assert_same(lambda x: F.softmax(x, dim) + x, normal(5, 7, 33))
+    assert_same(lambda x: F.softmax(x.transpose(0, 2), dim), normal(50, 3, 33))
+
+
+@pytest.mark.faster
+def test_softmax_of_huge_numbers_infinities_and_nan():
+    x = normal(6, 20) * 300
+    x[1, 3], x[2, 4], x[3], x[4, 7] = np.nan, np.inf, -np.inf, -np.inf
+    assert_same(lambda x: F.softmax(x, 1), x)
+    assert_same(lambda x: x.logsumexp(1), x)
+
+
+@pytest.mark.faster
+@pytest.mark.parametrize(
+    ("shape", "dims"), [((3, 5, 64), 1), ((3, 33), 1), ((2, 1033), 1), ((3, 5, 7), 2), ((3, 1), 1)]
+)
+def test_layer_norm(shape, dims):
+    sizes = shape[-dims:]
+    weight, bias = normal(*sizes), normal(*sizes)
+    assert_same(lambda x, w, b: F.layer_norm(x, sizes, w, b).relu(), normal(*shape), weight, bias)
+    assert_same(lambda x: F.layer_norm(x * 2 + 100, sizes), normal(*shape), tolerance=1e-4)  # mean 100 times std
+
+
+@pytest.mark.faster
+def test_layer_norm_behind_a_layer_with_a_residual_sum():
+    layer = rushlight.nn.Linear(20, 20)
+    assert_same(lambda x: F.layer_norm(x + layer(x), (20,)), normal(3, 5, 20), tolerance=2e-6)
+
+
+@pytest.mark.faster
+@pytest.mark.parametrize("shape", [(3, 6, 33), (2, 6, 5, 7), (1, 6, 50, 70), (3, 6)])
+@pytest.mark.parametrize("groups", [1, 3])
+def test_group_norm(shape, groups):
+    assert_same(lambda x, w, b: F.group_norm(x, groups, w, b) + x, normal(*shape), normal(6), normal(6))
+
+
+@pytest.mark.faster
+def test_rms_norm():
+    assert_same(lambda x, w: F.rms_norm(x, (48,), w), normal(4, 3, 48), normal(48))
+
+
+@pytest.mark.faster
+@pytest.mark.parametrize("dim", [0, -1, (0, 2), (1, 2), (0, 1, 2)])
+@pytest.mark.parametrize("keepdim", [False, True])
+def test_reductions(dim, keepdim):
+    x = normal(3, 17, 33)
+    assert_same(lambda x: x.sum(dim, keepdim) * 2 + 1, x, tolerance=1e-5)
+    assert_same(lambda x: x.transpose(0, 1).amax(dim, keepdim), x, tolerance=0)
+
+
+@pytest.mark.faster
+def test_reductions_of_all_numbers():
+    x = normal(3, 1000)
+    assert_same(lambda x: x.mean() + 1, x)
+    assert_same(lambda x: (x * 0.1 + 1).prod(), normal(20), tolerance=1e-5)
+    x[1, 5] = np.nan
+    assert_same(lambda x: x.amin(1), x, tolerance=0)
+    assert_same(lambda x: x.mean((2, 3)), normal(2, 32, 8, 8))
+
+
+@pytest.mark.faster
+def test_rows_of_no_numbers_stay_as_they_are():
+    with rushlight.no_grad():
+        compiled = rushlight.compile(lambda x: x.sum(1) + 1)
+        assert compiled(rushlight.ones(3, 0)).tolist() == [1, 1, 1]
