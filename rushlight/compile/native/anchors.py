@@ -1,5 +1,5 @@
 """All modules that register anchors (`@anchor` in lowering.py)."""
 
-from rushlight.compile.native import convolution, pooling, products
+from rushlight.compile.native import attention, convolution, pooling, products, rows
 
-__all__ = ["convolution", "pooling", "products"]
+__all__ = ["attention", "convolution", "pooling", "products", "rows"]
