@@ -179,8 +179,8 @@ class Writer:
         return [line for text in lines for line in text.split("\n")]
 
     def native_state(self) -> list[str]:
-        """The tests for a native function, which writes to no argument: parameters in the memory that they had. The
-        function reads the addresses of parameters from its own table."""
+        """The tests for a native function, which writes to no argument: parameters are in the same memory as before,
+        since the function has a table of addresses."""
         part, names = self.program.forward, self.names
         names["array_of"], names["is_not"] = attrgetter("_array"), is_not
         names["parameters"] = [what for place, what in part.sources if place == "state"]
