@@ -21,7 +21,7 @@ import numpy as np
 from rushlight.base.dependencies import has_numba
 
 LEAST = 64  # guards in Python are as fast for fewer words
-MAX_CHANGES = 16  # after so many changed words in a row without a changed guard, the guards are tested in Python
+MAX_CHANGES = 16  # after this number of changed words in a row without a changed guard, the guards are tested in Python
 VERSION_OFFSET = object.__basicsize__ + ctypes.sizeof(ctypes.c_ssize_t)  # behind ma_used
 DICTS = (dict, OrderedDict)
 

@@ -128,7 +128,7 @@ def dots(f: Function, x: tuple[Value, Number], y: Value, rows: Sequence[Number],
 
 
 def summed(vectors: Sequence[Value]) -> Value:
-    """The sums of `lanes` vectors, as one vector. A round adds neighbours, so half as many vectors are left."""
+    """The sums of `lanes` vectors, as one vector. A round adds neighbours, and leaves half of the vectors."""
     lanes, step, left = vectors[0].lanes, 1, [*vectors]
     while step < lanes:
         left = [a + b for a, b in (exchanged(a, b, step) for a, b in zip(left[::2], left[1::2]))]
