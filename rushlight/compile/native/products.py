@@ -185,7 +185,7 @@ class Product:
         rows = [base + k * row_stride for k in range(count)]
         spans = [min(self.width, valid - v * self.width) for v in range(vectors)]
         start = [self.started(column, v, spans[v]) for v in range(vectors)] * count
-        read = valid if self.panel_row else None
+        read = None if self.panel_row is None else valid
         sums = accumulate(f, self.a, rows, [(self.length, stride)], panel, vectors, start, self.panel_row, read)
         for k in range(count):
             for v in range(vectors):

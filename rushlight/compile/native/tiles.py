@@ -8,6 +8,7 @@ matrix as panels of some vectors of columns, each with its rows one after the ot
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from math import ceil
 from typing import Any
 
@@ -60,31 +61,50 @@ def accumulate(
     that are summed, from the outermost; `panel`: the address of the tile's panel; `start`: for each row the sums at
     the beginning, vector by vector; `panel_row`: the distance of the panel's rows in memory, if the panel is part of a
     matrix, of which `valid` columns may be read."""
-    width = f.module.target.lanes
-    panel_row = panel_row or vectors * width
-    spans = [None if valid is None else min(valid - j * width, width) for j in range(vectors)]
+    spans = [None if valid is None else valid - j * f.module.target.lanes for j in range(vectors)]
+    row = vectors * f.module.target.lanes if panel_row is None else panel_row
+    tile = Tile(f, pointer, rows, panel, vectors, row, spans)
+    return tile.over(lengths, 0, 0, start)
 
-    def at(k: Number, offset: Number, sums: Sequence[Value]) -> list[Value]:
+
+@dataclass
+class Tile:
+    """Rows times a panel (see `accumulate`). `spans`: the columns of each vector that may be read."""
+
+    f: Function
+    pointer: Value
+    rows: Sequence[Number]
+    panel: Value
+    vectors: int
+    panel_row: int
+    spans: Sequence[int | None]
+
+    def at(self, k: Number, offset: Number, sums: Sequence[Value]) -> list[Value]:
         """One step: number `offset` of each row times row k of the panel."""
-        columns = [f.load(panel, k * panel_row + j * width, FLOAT, width, spans[j]) for j in range(vectors)]
+        f, width = self.f, self.f.module.target.lanes
+        place = k * self.panel_row
+        columns = [f.load(self.panel, place + j * width, FLOAT, width, span) for j, span in enumerate(self.spans)]
         made: list[Value] = []
-        for m, row in enumerate(rows):
-            x = repeated(f.load(pointer, f.whole(row) + offset, FLOAT), width)
-            made += [multiply_add(x, columns[j], sums[m * vectors + j]) for j in range(vectors)]
+        for m, row in enumerate(self.rows):
+            x = repeated(f.load(self.pointer, f.whole(row) + offset, FLOAT), width)
+            made += [multiply_add(x, column, sums[m * self.vectors + j]) for j, column in enumerate(columns)]
         return made
 
-    def nested(dims: Sequence[tuple[Number, int]], k: Number, offset: Number, sums: Sequence[Value]) -> list[Value]:
+    def over(
+        self, dims: Sequence[tuple[Number, int]], k: Number, offset: Number, sums: Sequence[Value]
+    ) -> list[Value]:
+        """The sums over all dimensions `dims`."""
         if not dims:
-            return at(k, offset, sums)
+            return self.at(k, offset, sums)
         (length, stride), *inner = dims
         inside = int(np.prod([n for n, _ in inner], dtype=int))
 
         def body(i: Number, *sums: Value) -> list[Value]:
-            return nested(inner, k + i * inside, offset + i * stride, sums)
+            return self.over(inner, k + i * inside, offset + i * stride, sums)
 
         if not isinstance(length, int):
-            return f.loop(0, length, 1, body, sums)
-        per_round = len(rows) * vectors * inside
+            return self.f.loop(0, length, 1, body, sums)
+        per_round = len(self.rows) * self.vectors * inside
         unroll = 1 if inside > 8 else min(length, max(1, UNROLL_FMAS // per_round))
         whole = length // unroll * unroll
 
@@ -94,12 +114,10 @@ def accumulate(
                 made = body(i + u, *made)
             return [*made]
 
-        sums = f.loop(0, whole, unroll, several, sums)
+        sums = self.f.loop(0, whole, unroll, several, sums)
         for i in range(whole, length):
             sums = body(i, *sums)
         return [*sums]
-
-    return nested(lengths, 0, 0, start)
 
 
 def in_tiles(count: int, size: int, body: Callable[[Number, int], Any], loop: Callable) -> None:

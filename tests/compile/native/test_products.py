@@ -59,3 +59,10 @@ def test_empty_matrices_stay_as_they_are():
     with rushlight.no_grad():
         compiled = rushlight.compile(lambda a, b: a @ b + 1)
         assert compiled(rushlight.ones(2, 0), rushlight.ones(0, 3)).tolist() == [[1.0] * 3] * 2
+
+
+@pytest.mark.faster
+def test_equal_rows_and_equal_columns():
+    x, y = normal(5, 9), normal(1, 20)
+    assert_same(lambda a, b: a @ b.expand(9, 20) + 1, x, y, tolerance=2e-6)
+    assert_same(lambda a, b: a @ b.expand(20, 20)[:, :9].T + 1, x, y, tolerance=2e-6)
