@@ -144,7 +144,7 @@ class Schedule:
     def add(self, step: Call) -> None:
         if isinstance(step, Store) or not step.outs or is_random(step):
             raise NotNative(f"{step.op} writes, checks or draws")
-        if is_view(step) or is_reshape(step) or step.runs(views.contiguous):
+        if gives_views(step):
             self.append(step, step.outs)
         elif is_pointwise(step):
             self.add_element(step)
@@ -185,6 +185,12 @@ def scale_and_shift(step: Call) -> tuple[tuple[Value, ...], Callable]:
         return scale, b - m * scale
 
     return tuple([v for v in (weight, bias, mu, var) if v is not None]), both
+
+
+def gives_views(step: Call) -> bool:
+    """Whether the results are parts of the argument's memory, or can be."""
+    several = views.contiguous, views.unbind, views.split_sizes
+    return is_view(step) or is_reshape(step) or any(step.runs(op) for op in several)
 
 
 def is_pointwise(step: Call) -> bool:

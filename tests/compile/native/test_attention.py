@@ -53,7 +53,7 @@ def test_heads_side_by_side(queries):
     """Views of one projection; the heads of the result are neighbours, so that the reshape is a view."""
 
     def heads(x):
-        q, k, v = (x[..., 24 * n : 24 * (n + 1)].reshape(2, queries, 3, 8).transpose(1, 2) for n in range(3))
+        q, k, v = (part.transpose(1, 2) for part in x.reshape(2, queries, 3, 3, 8).unbind(2))
         return attend(q, k, v).transpose(1, 2).reshape(2, queries, 24) + 1
 
     assert_same(heads, normal(2, queries, 72), tolerance=2e-6)

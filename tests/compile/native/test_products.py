@@ -42,7 +42,7 @@ def test_attention_of_ops(batch):
     """Scores with a mask, softmax, and values, of strided views, and heads side by side in the result."""
 
     def attention(x, mask):
-        q, k, v = (part.reshape(batch, 20, 2, 12).transpose(1, 2) for part in (x[..., :24], x[..., 24:48], x[..., 48:]))
+        q, k, v = (part.reshape(batch, 20, 2, 12).transpose(1, 2) for part in x.split(24, -1))
         weights = (q @ k.transpose(-1, -2) / 12**0.5 + mask).softmax(-1)
         return (weights @ v).transpose(1, 2).reshape(batch, 20, 24) + 1
 
