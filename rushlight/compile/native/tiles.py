@@ -90,9 +90,7 @@ class Tile:
             made += [multiply_add(x, column, sums[m * self.vectors + j]) for j, column in enumerate(columns)]
         return made
 
-    def over(
-        self, dims: Sequence[tuple[Number, int]], k: Number, offset: Number, sums: Sequence[Value]
-    ) -> list[Value]:
+    def over(self, dims: Sequence[tuple[Number, int]], k: Number, offset: Number, sums: Sequence[Value]) -> list[Value]:
         """The sums over all dimensions `dims`."""
         if not dims:
             return self.at(k, offset, sums)
