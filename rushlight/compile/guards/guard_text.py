@@ -3,7 +3,7 @@ can."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from types import MappingProxyType
 from typing import Any
 from weakref import WeakValueDictionary
@@ -62,24 +62,32 @@ def still_holds(snapshot: Snapshot, free: frozenset = frozenset()) -> Callable[[
         now = present(container, c, key, i)
         version = [version_address(container)] if type(container) in DICTS else None
         add(item_test(now, f"v{i}", value, (id(container), key), snapshot.placed, free, names), version)
-    first: dict[int, str] = {}
-    for tensor, no_node, no_grad, no_hooks in snapshot.flags:
-        t = named(tensor)
-        of = {name: id(tensor) + slot_offset(Tensor, name) for name in ("_node", "_grad", "_array")}
-        add(f"{t}._node is{'' if no_node else ' not'} None", [of["_node"]])
-        # a gradient is another tensor after each step of a training
-        add(f"{t}._grad is{'' if no_grad else ' not'} None", [of["_grad"]] if no_grad else None)
-        if not no_node:
-            names[f"n{len(first)}_{len(rest)}"] = tensor._node  # its address stays valid
-            words = [of["_node"], class_address(tensor._node)]  # a node with hooks has another class
-            add(f"{t}._node.hooks is{'' if no_hooks else ' not'} None", words)
-        u = first.setdefault(id(tensor._array), t)  # the first tensor with the same array
-        if u != t:
-            add(f"{t}._array is {u}._array")
+    for test, words in flag_tests(snapshot, named, names):
+        add(test, words)
     check = compiled(tests, names)
     if len(tests) - len(rest) < LEAST or not supported():
         return check
     return guarded(check, compiled(rest, names), [*dict.fromkeys(addresses)])
+
+
+def flag_tests(
+    snapshot: Snapshot, named: Callable[[Any], str], names: dict[str, Any]
+) -> Iterator[tuple[str, list[int] | None]]:
+    """The tests of tensors: (test, addresses of words that change if the result changes, or None)."""
+    first: dict[int, str] = {}
+    for i, (tensor, no_node, no_grad, no_hooks) in enumerate(snapshot.flags):
+        t = named(tensor)
+        of = {name: id(tensor) + slot_offset(Tensor, name) for name in ("_node", "_grad", "_array")}
+        yield f"{t}._node is{'' if no_node else ' not'} None", [of["_node"]]
+        # a gradient is another tensor after each step of a training
+        yield f"{t}._grad is{'' if no_grad else ' not'} None", [of["_grad"]] if no_grad else None
+        if not no_node:
+            names[f"n{i}"] = tensor._node  # its address stays valid
+            words = [of["_node"], class_address(tensor._node)]  # a node with hooks has another class
+            yield f"{t}._node.hooks is{'' if no_hooks else ' not'} None", words
+        u = first.setdefault(id(tensor._array), t)  # the first tensor with the same array
+        if u != t:
+            yield f"{t}._array is {u}._array", None
 
 
 def present(container: Any, name: str, key: Any, i: int) -> str:
