@@ -34,7 +34,7 @@ def compile(  # type: ignore[misc]  # the overloads leave the settings to this s
     *,
     fullgraph: bool = False,
     dynamic: bool | None = None,
-    backend: Any = "numba",
+    backend: Any = "inductor",
     mode: str | None = None,
     options: dict | None = None,
     disable: bool = False,
@@ -50,10 +50,13 @@ def compile(  # type: ignore[misc]  # the overloads leave the settings to this s
     `compiler.explain` names all graph breaks; with `fullgraph=True` they raise CannotCompile. For a module, the result
     is an `OptimizedModule` around it.
 
-    `backend`: "numba" (fused loops; needs Numba), "numpy" (calls of NumPy only), "eager" (nothing is compiled).
+    `backend`: "inductor" (a function without gradients becomes one function of machine code where that is possible;
+    otherwise fused loops; needs Numba), "numba" (fused loops), "numpy" (calls of NumPy only), "eager" (nothing is
+    compiled).
     `options`: {"extend": False} switches off the pass "extend"; the same for "narrow", "decompose", "tables",
-    "products", "simplify", "fuse", "threads". {"show": print} calls print with the program's text before and after each
-    pass. Other options, torch's `mode` and `dynamic` are accepted and change nothing: shapes are always static.
+    "products", "simplify", "fuse", "threads", "native". {"show": print} calls print with the program's text before and
+    after each pass. Other options, torch's `mode` and `dynamic` are accepted and change nothing: shapes are always
+    static.
     RuntimeError for a mode that torch does not have, or for a mode together with options.
 
     >>> f = rushlight.compile(lambda x: (x * 2).sum())
@@ -70,7 +73,7 @@ def compile(  # type: ignore[misc]  # the overloads leave the settings to this s
     if not callable(model):
         raise TypeError(f"compile() needs a function or a module, not {type(model).__name__}")
     if backend not in ("numba", "numpy", "eager", "inductor"):
-        raise ValueError(f"unknown backend {backend!r}: use 'numba' (or 'inductor'), 'numpy' or 'eager'")
+        raise ValueError(f"unknown backend {backend!r}: use 'inductor', 'numba', 'numpy' or 'eager'")
     if disable or backend == "eager":
         return OptimizedModule(model, model) if isinstance(model, Module) and not disable else model
     if mode is not None and options is not None:
@@ -82,7 +85,9 @@ def compile(  # type: ignore[misc]  # the overloads leave the settings to this s
         warn("rushlight.compile: Numba is not installed, so nothing is fused: pip install numba scipy")
         fuse = False
     model = unwrapped(model)
-    made = Compiled(model, fullgraph, {**(options or {}), "fuse": fuse and (options or {}).get("fuse", True)})
+    given = options or {}
+    how = {"fuse": fuse and given.get("fuse", True), "native": backend == "inductor" and given.get("native", True)}
+    made = Compiled(model, fullgraph, {**given, **how})
     return OptimizedModule(model, made) if isinstance(model, Module) else made
 
 

@@ -56,7 +56,8 @@ class Pieces:
         """The elements of an operand: one number where all lanes have the same element."""
         place, strides = self.step.place(v), self.strides[v]
         where = index(place.offset, lanes.at, strides)
-        return load(self.f, self.step.pointer(place), where, TYPES[v.dtype.name], strides[lanes.along], lanes)
+        stride = strides[lanes.along] if lanes.count else 0
+        return load(self.f, self.step.pointer(place), where, TYPES[v.dtype.name], stride, lanes)
 
     def finish(self, made: dict[Value, llvm.Value], lanes: Lanes) -> None:
         """Compute the elementwise steps from the values of the anchor, and store the result."""
@@ -66,7 +67,8 @@ class Pieces:
         if not found.lanes and lanes.count:
             found = llvm.repeated(found, lanes.count)
         where = index(self.out.offset, lanes.at, self.out_strides)
-        store(self.f, found, self.step.pointer(self.out), where, self.out_strides[lanes.along], lanes)
+        stride = self.out_strides[lanes.along] if lanes.count else 0
+        store(self.f, found, self.step.pointer(self.out), where, stride, lanes)
 
 
 def joint_stride(place: Place, shape: tuple[int, ...], dims: tuple[int, ...]) -> int | None:
@@ -135,7 +137,7 @@ def lanes_along(step: Step, shape: tuple[int, ...], loops: list[tuple[int, int]]
     f = step.f
     at: list[Number] = [0] * len(shape)
     if not loops:
-        step.alone(lambda: pieces.finish({}, Lanes(at, 0, 0, 1)) if shape else pieces.finish({}, Lanes([0], 0, 0, 1)))
+        step.alone(lambda: pieces.finish({}, Lanes(at, 0, 0, 1)))
         return
     *outer, (size, along) = loops
     width = f.module.target.lanes

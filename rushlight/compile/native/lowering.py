@@ -20,7 +20,7 @@ from rushlight.compile.native.schedule import Group, Schedule
 from rushlight.compile.passes.simplify import uniform
 from rushlight.core.table import TABLE, Op
 from rushlight.fast.rule_text import TYPES
-from rushlight.loops.llvm import BYTE, INT32, INT64, POINTER, Function, Module, Number, Target
+from rushlight.loops.llvm import INT32, INT64, POINTER, Function, Module, Number, Target
 from rushlight.loops.llvm import Value as Emitted
 from rushlight.ops.shape.views import clone
 
@@ -62,9 +62,6 @@ class Step:
             f = self.f
             with f.at_entry():
                 address = f.load(f.args["table"], self.low.slot(buffer), POINTER)
-                if buffer.kind == "arena":
-                    offset = f.load(Emitted(f, f"@{self.low.offset_of(buffer)}", POINTER), 0, INT64)
-                    address = f.at(address, offset, BYTE)
             self.pointers[buffer] = address
         return self.pointers[buffer]
 
@@ -92,15 +89,12 @@ class Lowering:
         self.schedule = Schedule(graph)
         self.memory = Memory()
         self.slots: dict[Buffer, int] = {}
-        self.offsets: dict[Buffer, str] = {}
         self.steps: list[Step] = []
         # the arrays of each "bound" buffer: computed from steady values, or parameters
         self.bound: list[tuple[Callable[..., np.ndarray], tuple[Value, ...], Buffer]] = []
         self.raw: dict[Value, Place] = {}
         self.inputs: list[tuple[Value, Buffer]] = []
         self.outputs: list[tuple[np.ndarray, Buffer]] = []
-        self.arena = Buffer("arena table", 0)
-        self.slot(self.arena)
         for v in graph.inputs:
             self.add_input(v)
         self.likes = self.layouts_of_results(likes)
@@ -116,12 +110,7 @@ class Lowering:
 
     def slot(self, buffer: Buffer) -> int:
         """The number of the buffer's address in the table."""
-        home = self.arena if buffer.kind == "arena" else buffer
-        return self.slots.setdefault(home, len(self.slots))
-
-    def offset_of(self, buffer: Buffer) -> str:
-        """The name of a constant of the module: the buffer's first byte in the arena, set by `finish`."""
-        return self.offsets.setdefault(buffer, f"offset_{len(self.offsets)}")
+        return self.slots.setdefault(buffer, len(self.slots))
 
     def add_input(self, v: Value) -> None:
         array, item = v._array, v.dtype.itemsize
@@ -303,8 +292,6 @@ class Lowering:
 
     def finish(self) -> None:
         self.arena_bytes = self.memory.settle()
-        for buffer, name in self.offsets.items():
-            self.module.globals.append(f"@{name} = internal constant i64 {buffer.index}")
         for step in self.steps:
             step.f.end()
         self.barrier_slot = self.slot(Buffer("barrier", 128))

@@ -63,6 +63,8 @@ class NativeProgram:
     def __init__(self, graph: Graph, likes: list[np.ndarray]):
         self.threads = cores() > 1 and work_of(graph) >= PARALLEL_FROM_WORK
         low = Lowering(graph, host(), likes, self.threads)
+        self.lowering = low
+        self.steady_arrays: dict[Value, np.ndarray] = {}  # of the last `bind`
         self.sources = [v.source for v, _ in low.inputs]
         self.state = [v for v in graph.inputs if v.source[0] == "state"]
         self.tensors = [find(v.source, []) for v in self.state]
@@ -72,7 +74,9 @@ class NativeProgram:
         self.address = self.table.ctypes.data
         self.kept = [aligned(low.arena_bytes), aligned(128)]
         self.barrier = (ctypes.c_int64 * 16).from_address(self.kept[1].ctypes.data)
-        self.table[low.slots[low.arena]] = self.kept[0].ctypes.data
+        self.arena = [(slot, b) for b, slot in low.slots.items() if b.kind == "arena"]
+        for slot, buffer in self.arena:
+            self.table[slot] = self.kept[0].ctypes.data + buffer.index
         self.table[low.barrier_slot] = self.kept[1].ctypes.data
         self.arrays: list[np.ndarray] = []
         order = {id(buffer): k for k, (_, buffer) in enumerate(low.outputs)}
@@ -132,7 +136,7 @@ class NativeProgram:
 
         for step in self.steady:
             known[step.out] = np.asarray(step.function(*map(array, step.given)))
-        self.arrays = []
+        self.steady_arrays, self.arrays = known, []
         for (function, given, _), slot in zip(self.bound, self.slots):
             made = np.ascontiguousarray(function(*map(array, given)))
             room = aligned(made.nbytes + ALIGN)[: made.nbytes]
@@ -142,6 +146,10 @@ class NativeProgram:
                 self.table[slot] = room.ctypes.data
         self.seen, self.versions = clock.last_write, [writes_of(t).count for t in self.tensors]
         return ()
+
+    def let_go(self) -> None:
+        """Free what only the comparison with eager needs."""
+        self.steady_arrays, self.lowering = {}, None  # type: ignore[assignment]
 
     def refresh(self) -> None:
         """Bind again if a parameter was written to since it was bound."""

@@ -373,13 +373,18 @@ class Program:
     def let_go(self) -> None:
         """Free the traced run, which was needed for the comparison only."""
         self.replay = None
+        if self.native is not None:
+            self.native.let_go()
         for part in self.parts:
             part.let_go()
 
     def compared(self, expected: Any, arguments: list[Any], old: dict) -> str:
         """Like `differs`. Compares each step (Mismatch if one is wrong), then results, written memory and gradients."""
         if self.native is not None:
-            far = self.native_differs(expected, arguments)
+            try:
+                far = self.native_differs(expected, arguments)
+            except Mismatch as error:
+                far = str(error)
             if not far:
                 return ""
             self.drop_native(f"its machine code gave other numbers: {far}")
@@ -409,11 +414,13 @@ class Program:
         return next(iter(wrong.values()), "")
 
     def native_differs(self, expected: Any, arguments: list[Any]) -> str:
-        """The first difference between the native function's results and the traced run's, beyond rounding."""
+        """The first difference between the native function's results and the traced run's, beyond rounding. Raises
+        Mismatch if a group of steps differs from its kernels."""
+        from rushlight.compile.run.native_check import check_groups
+
         assert self.replay is not None
-        forward = self.forward
-        arrays = [find(s, arguments)._array for s in forward.sources]
-        results, _ = forward.call([], *arrays, *forward.bind(*[arrays[i] for i in forward.bound]))
+        arrays = [find(s, arguments)._array for s in self.native.sources]
+        results = check_groups(self.native, arrays, [find(v.source, arguments)._array for v in self.native.state])
         wrong = {i: far for i, (a, b) in enumerate(zip(results, expected.results)) if (far := distance(a, b))}
         if wrong:
             inputs = [find(v.source, arguments)._array for v in self.replay.inputs]

@@ -8,7 +8,7 @@ by the traced run's value (compile/capture/replay.py): no difference reaches the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from itertools import islice
 from typing import Any
@@ -95,7 +95,7 @@ class Checker:
         found = self.own_kernel(steps, made) or computed(steps, self.known)
         right = {v: self.replay.value(v.traced) for s in steps for v in s.outs if v.traced}
         again = partial(anew, steps, self.given(steps))
-        self.compare(found, right, again, f"{name_of(steps)}: its parts give")
+        compare(found, right, again, f"{name_of(steps)}: its parts give", self.kinds)
         for v in [v for s in steps for v in s.outs]:
             if v in right:
                 self.known[v] = right[v]
@@ -103,7 +103,7 @@ class Checker:
             own = v in made and found[v] is made[v]  # program memory, which later items overwrite
             self.known[v] = found[v].copy() if own else found[v]
             self.unsure[v] = partial(taken, again, v)
-        self.compare(made, found, again, f"{name_of(steps)}: it gives")
+        compare(made, found, again, f"{name_of(steps)}: it gives", self.kinds)
         self.correct(steps, made)
         self.places.update((v, a) for v, a in made.items() if v.kind != "input")
         self.forget(i)
@@ -167,39 +167,45 @@ class Checker:
             if v in self.known
         }
 
-    def compare(
-        self, made: dict[Value, np.ndarray], right: dict[Value, np.ndarray], again: Callable[[Noise], dict], what: str
-    ) -> None:
-        """Raise Mismatch if a value in `made` differs from its value in `right` by more than rounding.
 
-        `again(noise)`: the steps' results from perturbed inputs, which measure the effect of rounding."""
-        shaken: list[list[dict[Value, np.ndarray]]] = []
-        still: list[dict[Value, np.ndarray]] = []  # the results without noise, made on demand
+def compare(
+    made: dict[Value, np.ndarray],
+    right: dict[Value, np.ndarray],
+    again: Callable[[Noise], dict],
+    what: str,
+    kinds: Mapping[str, float],
+) -> None:
+    """Raise Mismatch if a value in `made` differs from its value in `right` by more than rounding.
 
-        def changes(v: Value) -> Iterator[np.ndarray]:
-            """The change of each element of `v` if the inputs change in their last places, for different noise."""
-            if not still:
-                still.append(again(Noise(0, floats=False)))
-            for seed in range(MAX_RUNS):
-                runs = (
-                    shaken[seed]
-                    if seed < len(shaken)
-                    else [again(Noise(seed, **{k: k == kind for k in self.kinds})) for kind in self.kinds]
-                )
-                if len(shaken) == seed < MIN_RUNS:
-                    shaken.append(runs)
-                far = [change(run[v], still[0][v]) for run in runs]
-                shares = zip(self.kinds.values(), far)
-                yield (
-                    np.any(far, axis=0)
-                    if far[0].dtype == bool
-                    else sum((share * f for share, f in shares), np.zeros_like(far[0]))
-                )
+    `again(noise)`: the steps' results from perturbed inputs, which measure the effect of rounding. `kinds`: the kinds
+    of perturbation with their weights."""
+    shaken: list[list[dict[Value, np.ndarray]]] = []
+    still: list[dict[Value, np.ndarray]] = []  # the results without noise, made on demand
 
-        for v, a in made.items():
-            wrong = difference(a, right[v], lambda v=v: changes(v)) if v in right else ""  # type: ignore[misc]
-            if wrong:
-                raise Mismatch(f"{what} {wrong}")
+    def changes(v: Value) -> Iterator[np.ndarray]:
+        """The change of each element of `v` if the inputs change in their last places, for different noise."""
+        if not still:
+            still.append(again(Noise(0, floats=False)))
+        for seed in range(MAX_RUNS):
+            runs = (
+                shaken[seed]
+                if seed < len(shaken)
+                else [again(Noise(seed, **{k: k == kind for k in kinds})) for kind in kinds]
+            )
+            if len(shaken) == seed < MIN_RUNS:
+                shaken.append(runs)
+            far = [change(run[v], still[0][v]) for run in runs]
+            shares = zip(kinds.values(), far)
+            yield (
+                np.any(far, axis=0)
+                if far[0].dtype == bool
+                else sum((share * f for share, f in shares), np.zeros_like(far[0]))
+            )
+
+    for v, a in made.items():
+        wrong = difference(a, right[v], lambda v=v: changes(v)) if v in right else ""  # type: ignore[misc]
+        if wrong:
+            raise Mismatch(f"{what} {wrong}")
 
 
 def anew(steps: list[Any], given: dict[Value, Callable[[Noise], np.ndarray]], noise: Noise) -> dict:

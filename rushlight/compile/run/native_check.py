@@ -1,0 +1,78 @@
+"""Compare a native function with eager: each group of steps with the ops' own kernels on the same inputs, then the
+results.
+
+For the comparison each value between steps has memory of its own, so all values exist after the run."""
+
+from __future__ import annotations
+
+import ctypes
+from functools import partial
+
+import numpy as np
+
+from rushlight.compile.graph import Value, values_in
+from rushlight.compile.native.native_program import NativeProgram, aligned
+from rushlight.compile.native.places import Place
+from rushlight.compile.native.schedule import Group
+from rushlight.compile.run.tolerance import Noise
+from rushlight.compile.run.verify import FLOATS, anew, compare, computed, name_of
+
+
+def check_groups(native: NativeProgram, arrays: list[np.ndarray], parameters: list[np.ndarray]) -> list[np.ndarray]:
+    """The results of a run. Raises Mismatch if a group's result differs from its ops' kernels beyond rounding.
+
+    `arrays`: of the arguments, in the order of `native.sources`; `parameters`: in the order of `native.state`."""
+    native.bind(*parameters)
+    before = native.table.copy()
+    rooms = {buffer: aligned(buffer.bytes) for _, buffer in native.arena}
+    for slot, buffer in native.arena:
+        native.table[slot] = rooms[buffer].ctypes.data
+    try:
+        results = native.call(*arrays)
+    finally:
+        native.table[:] = before
+    memory = dict(rooms)
+    memory.update((buffer, a) for a, (_, buffer) in zip(arrays, native.lowering.inputs))
+    made = dict(zip(native.lowering.schedule.results, results))
+    known = Known(native, memory, made)
+    for group in native.lowering.schedule.items:
+        if isinstance(group, Group):
+            check(group, known)
+    return results
+
+
+class Known:
+    """The arrays of values after a run."""
+
+    def __init__(self, native: NativeProgram, memory: dict, made: dict[Value, np.ndarray]):
+        self.places, self.memory, self.made = native.lowering.memory.places, memory, made
+        self.steady = native.steady_arrays
+
+    def array(self, v: Value) -> np.ndarray:
+        if v.kind == "constant":
+            return np.asarray(v._array)
+        if v in self.steady:
+            return self.steady[v]
+        place = self.places[v]
+        if place.buffer in self.memory:
+            return shown(place, self.memory[place.buffer])
+        return self.made[next(r for r in self.made if self.places[r].buffer is place.buffer)]
+
+
+def shown(place: Place, memory: np.ndarray) -> np.ndarray:
+    """The elements of a place. `memory`: an array that begins at the buffer's first byte."""
+    first = memory.__array_interface__["data"][0] + place.offset * place.dtype.itemsize
+    extent = 1 + sum([(n - 1) * s for n, s in zip(place.shape, place.strides) if n])
+    room = (ctypes.c_char * (extent * place.dtype.itemsize)).from_address(first)
+    flat = np.frombuffer(room, place.dtype)
+    strides = tuple([s * place.dtype.itemsize for s in place.strides])
+    return np.lib.stride_tricks.as_strided(flat, place.shape, strides)
+
+
+def check(group: Group, known: Known) -> None:
+    steps = [*([] if group.anchor is None else [group.anchor]), *group.steps]
+    inside = {v for s in steps for v in s.outs}
+    given = {v: known.array(v) for s in steps for v in values_in(s.args) if v not in inside and v.kind != "constant"}
+    right = computed(steps, given)
+    again = partial(anew, steps, {v: partial(Noise.on, a=a) for v, a in given.items()})
+    compare({group.out: known.array(group.out)}, right, again, f"{name_of(steps)}: its machine code gives", FLOATS)
