@@ -3,9 +3,29 @@
 from __future__ import annotations
 
 from typing import Any
+from weakref import ref
 
 import numpy as np
 from numpy import ndarray
+
+MAX_DEAD = 4096  # exposed arrays, dead or alive, before the dead ones are removed
+EXPOSED: dict[int, ref[ndarray]] = {}  # id of an array that owns its memory -> the array
+
+
+def expose(array: ndarray) -> None:
+    """Record that code outside of tensors has the array, so its elements may change without a record of the write."""
+    global EXPOSED
+    if len(EXPOSED) > MAX_DEAD:
+        EXPOSED = {k: r for k, r in EXPOSED.items() if r() is not None}
+    own = array if array.base is None else owner(array)
+    EXPOSED[id(own)] = ref(own)
+
+
+def is_exposed(array: ndarray) -> bool:
+    """Whether code outside of tensors has, or had, the array or a view of it, or owns its memory (a buffer, a file)."""
+    own = owner(array)
+    known = EXPOSED.get(id(own))
+    return own.base is not None or known is not None and known() is own
 
 
 def beneath(array: ndarray) -> Any:

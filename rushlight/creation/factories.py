@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from rushlight.base import dtypes
+from rushlight.base.array_memory import expose
 from rushlight.base.device import CPU, on_meta, present, strided
 from rushlight.base.errors import (
     describe,
@@ -183,6 +184,7 @@ def as_tensor(data: Any, dtype: Dtype = None, device: Any = None) -> Tensor:
         return data.to(device, dtype)
     array = data if isinstance(data, np.ndarray) else array_of(data, dtype)
     dtypes.of(array.dtype)
+    expose(array)
     return made(array, dtype, False, device)
 
 
@@ -237,6 +239,7 @@ def from_numpy(ndarray: np.ndarray) -> Tensor:
             "currently supported. (You can probably work around this by making a copy of your array  with "
             "array.copy().) "
         )
+    expose(ndarray)
     return from_array(ndarray)
 
 

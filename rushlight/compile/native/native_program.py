@@ -12,11 +12,13 @@ from typing import Any
 
 import numpy as np
 
+from rushlight.base.array_memory import is_exposed
 from rushlight.base.threads import cores
 from rushlight.compile.capture.input_sources import find
 from rushlight.compile.graph import Graph, Value
 from rushlight.compile.native import anchors  # noqa: F401
 from rushlight.compile.native.lowering import BASE_WORD, Lowering
+from rushlight.compile.native.places import NotNative
 from rushlight.core.node import clock
 from rushlight.core.tensor import writes_of
 from rushlight.loops.llvm import BYTE, POINTER, Function, host
@@ -128,6 +130,8 @@ class NativeProgram:
 
     def bind(self, *arrays: np.ndarray) -> tuple:
         """Make the arrays that depend on parameters; `arrays` in the order of `state`."""
+        if any(map(is_exposed, arrays)):
+            raise NotNative("a parameter shares its memory with NumPy")
         self.parameters = list(arrays)
         known: dict[Value, np.ndarray] = dict(zip(self.state, arrays))
 
@@ -152,7 +156,10 @@ class NativeProgram:
         self.steady_arrays, self.lowering = {}, None  # type: ignore[assignment]
 
     def refresh(self) -> None:
-        """Bind again if a parameter was written to since it was bound."""
+        """Bind again if a parameter was written to since it was bound. Raises NotNative if code outside of tensors has
+        a parameter's array."""
+        if any(map(is_exposed, self.parameters)):
+            raise NotNative("a parameter shares its memory with NumPy")
         if self.versions != [writes_of(t).count for t in self.tensors]:
             self.bind(*self.parameters)
         self.seen = clock.last_write

@@ -96,7 +96,7 @@ class Compiled:
         self.unconfirmed = 0  # such programs since two runs last agreed
         self.lock = Lock()
         # program -> its fast call (compile/run/fast_call.py)
-        self.entries: dict[Program, Callable[[tuple], Any] | None] = {}
+        self.entries: dict[Program, tuple[Any, Callable[[tuple], Any] | None]] = {}
         self.enter: Callable[[tuple], Any] | None = None  # the fast call of the program that ran last
         if hasattr(function, "__code__"):
             update_wrapper(self, function)
@@ -155,9 +155,12 @@ class Compiled:
         return self.function(*args, **kwargs)
 
     def way_to(self, program: Program, args: tuple) -> Callable[[tuple], Any] | None:
-        if program not in self.entries:
-            self.entries[program] = entry(program, args, self.lock, lower_precision)
-        return self.entries[program]
+        """The fast call of a program, made again when the program's native function is gone."""
+        how, known = self.entries.get(program, (None, None))
+        if program not in self.entries or how is not program.native:
+            known = entry(program, args, self.lock, lower_precision)
+            self.entries[program] = program.native, known
+        return known
 
     def forget(self) -> None:
         """Drop all programs; the next calls are traced again."""

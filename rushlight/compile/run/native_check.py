@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import ctypes
 from functools import partial
+from typing import Any
 
 import numpy as np
 
 from rushlight.compile.graph import Value, values_in
 from rushlight.compile.native.native_program import NativeProgram, aligned
-from rushlight.compile.native.places import Place
+from rushlight.compile.native.places import Buffer, Place
 from rushlight.compile.native.schedule import Group
 from rushlight.compile.run.tolerance import Noise
 from rushlight.compile.run.verify import FLOATS, anew, compare, computed, name_of
@@ -33,8 +34,8 @@ def check_groups(native: NativeProgram, arrays: list[np.ndarray], parameters: li
         native.table[:] = before
     memory = dict(rooms)
     memory.update((buffer, a) for a, (_, buffer) in zip(arrays, native.lowering.inputs))
-    made = dict(zip(native.lowering.schedule.results, results))
-    known = Known(native, memory, made)
+    memory.update((native.lowering.outputs[k][1], a) for k, a in zip(native.results, results))
+    known = Known(native, memory)
     for group in native.lowering.schedule.items:
         if isinstance(group, Group):
             check(group, known)
@@ -44,8 +45,8 @@ def check_groups(native: NativeProgram, arrays: list[np.ndarray], parameters: li
 class Known:
     """The arrays of values after a run."""
 
-    def __init__(self, native: NativeProgram, memory: dict, made: dict[Value, np.ndarray]):
-        self.places, self.memory, self.made = native.lowering.memory.places, memory, made
+    def __init__(self, native: NativeProgram, memory: dict[Buffer, np.ndarray]):
+        self.places, self.memory = native.lowering.memory.places, memory
         self.steady = native.steady_arrays
 
     def array(self, v: Value) -> np.ndarray:
@@ -53,17 +54,14 @@ class Known:
             return np.asarray(v._array)
         if v in self.steady:
             return self.steady[v]
-        place = self.places[v]
-        if place.buffer in self.memory:
-            return shown(place, self.memory[place.buffer])
-        return self.made[next(r for r in self.made if self.places[r].buffer is place.buffer)]
+        return shown(self.places[v], self.memory[self.places[v].buffer])
 
 
 def shown(place: Place, memory: np.ndarray) -> np.ndarray:
     """The elements of a place. `memory`: an array that begins at the buffer's first byte."""
     first = memory.__array_interface__["data"][0] + place.offset * place.dtype.itemsize
     extent = 1 + sum([(n - 1) * s for n, s in zip(place.shape, place.strides) if n])
-    room = (ctypes.c_char * (extent * place.dtype.itemsize)).from_address(first)
+    room: Any = (ctypes.c_char * (extent * place.dtype.itemsize)).from_address(first)
     flat = np.frombuffer(room, place.dtype)
     strides = tuple([s * place.dtype.itemsize for s in place.strides])
     return np.lib.stride_tricks.as_strided(flat, place.shape, strides)

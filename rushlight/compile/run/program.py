@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from functools import partial
 from itertools import chain
 from typing import Any
+from weakref import ref
 
 import numpy as np
 
@@ -24,6 +25,7 @@ from rushlight.compile.guards.guard_text import still_holds
 from rushlight.compile.guards.pytree_signature import rebuilt
 from rushlight.compile.lower.memory_plan import Spans, overlap
 from rushlight.compile.lower.program_text import Lowering
+from rushlight.compile.native.places import NotNative
 from rushlight.compile.passes import optimize
 from rushlight.compile.passes.split_backward import read_late, split
 from rushlight.compile.report import Item, Stopwatch, Timings, drawing, kind, memory_table
@@ -61,6 +63,7 @@ class Part:
             for n in [math.prod(shape)]
         ]
         self.call, self.bind = defined(lowering)
+        self.native_gone: Callable[[], None] = lambda: None  # called when the text runs again
         self.undoes = False  # whether a call that raises an error undoes its side effects
         self.fresh = True  # True until the first run
         self.names = self.call.__globals__  # the globals of the text
@@ -103,6 +106,9 @@ class Part:
 
         Otherwise adds the user's line to the error.
         """
+        if isinstance(error, NotNative):
+            self.take_back()
+            return True
         if self.undoes:
             return True
         at, code = error.__traceback__, getattr(self.call, "__code__", None)
@@ -132,7 +138,8 @@ class Part:
         self.call, self.bind, self.fresh, self.undoes, self._views = call, bind, False, True, None
 
     def take_back(self) -> None:
-        """Run the text again."""
+        """Run the text again. The fast call of the program (fast_call.py) calls the native function no longer."""
+        self.native_gone()
         self.call, self.bind, self.fresh, self.undoes, self._views = self.text_call, self.text_bind, True, False, None
 
     def settle(self) -> None:
@@ -206,6 +213,13 @@ class Part:
         return True
 
 
+def forget_native(program: Callable[[], Program | None]) -> None:
+    """The program runs its text from now on."""
+    known = program()
+    if known is not None:
+        known.native, known.native_reason = None, "a parameter shares its memory with NumPy"
+
+
 LETTER = {"argument": "arg", "state": "p", "number": "n", "grad": "grad", "seed": "g", "saved": "s"}
 
 
@@ -276,13 +290,14 @@ class Program:
             known = {keyed(s) for s in self.forward.sources}
             if all(keyed(s) in known for s in (*self.native.sources, *(v.source for v in self.native.state))):
                 self.forward.take(*in_its_place(self.native, self.forward.sources))
+                self.forward.native_gone = partial(forget_native, ref(self))
             else:
                 self.native, self.native_reason = None, "its text reads other inputs"
 
     def drop_native(self, reason: str) -> None:
         """Run the text after all."""
-        self.native, self.native_reason = None, reason
         self.forward.take_back()
+        self.native_reason = reason
 
     @property
     def source(self) -> str:
@@ -383,11 +398,11 @@ class Program:
         if self.native is not None:
             try:
                 far = self.native_differs(expected, arguments)
-            except Mismatch as error:
+            except (Mismatch, NotNative) as error:
                 far = str(error)
             if not far:
                 return ""
-            self.drop_native(f"its machine code gave other numbers: {far}")
+            self.drop_native(far)
         replay = self.replay
         assert replay is not None
         # source -> copy of the memory that the program writes to

@@ -8,8 +8,10 @@ from typing import Any
 from numpy import asarray, ndarray
 
 from rushlight.base import dtypes
+from rushlight.base.array_memory import expose
 from rushlight.base.errors import runtime_error, statement, type_error, value_error, warn_once
 from rushlight.core.mode import mode
+from rushlight.core.node import clock, tick
 from rushlight.core.tensor import Tensor, from_array, method, noticed
 
 
@@ -44,7 +46,12 @@ def numpy(self: Tensor, *, force: bool = False) -> ndarray:
             "write x.detach().numpy()",
         )
     noticed(self)
-    return self._array if isinstance(self._array, ndarray) else self._array.numpy()
+    if not isinstance(self._array, ndarray):
+        return self._array.numpy()
+    expose(self._array)
+    if self._writes is not None or self._viewing is not None or self._node is not None:
+        clock.last_write = tick()  # compiled programs look at their parameters again
+    return self._array
 
 
 @method
@@ -74,6 +81,7 @@ def __dlpack__(
     # older versions of NumPy lack these dtypes
     options = {"max_version": max_version, "dl_device": dl_device, "copy": copy}
     given = {name: value for name, value in options.items() if value is not None}
+    expose(self._array)
     return self._array.__dlpack__(**given)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from rushlight.base import dtypes
-from rushlight.base.array_memory import owner
+from rushlight.base.array_memory import expose, owner
 from rushlight.base.errors import invalid_combination, runtime_error
 from rushlight.base.public_function import MORE
 from rushlight.base.size import in_order
@@ -62,6 +62,7 @@ def untyped_storage(self: Tensor) -> UntypedStorage:
     >>> x[2:].untyped_storage().nbytes()
     24
     """
+    expose(self._array)
     return UntypedStorage.on(bytes_of(self))
 
 
