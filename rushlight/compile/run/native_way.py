@@ -11,7 +11,11 @@ from rushlight import fast
 from rushlight.base.dependencies import has_numba
 from rushlight.base.errors import NoArray
 from rushlight.compile.capture.input_sources import keyed
-from rushlight.compile.graph import Graph, Store, drop_unused, is_random, memory_of
+from rushlight.compile.graph import Graph, Store, is_random, memory_of
+from rushlight.compile.passes import optimize
+
+# passes that write ops in parts: the native function has an anchor for each op
+WHOLE_OPS = {"decompose": False, "tables": False, "products": False}
 
 
 def native_of(graph: Graph, live: Sequence[int], likes: list[Any], options: Mapping[str, Any]) -> tuple[Any, str]:
@@ -26,7 +30,7 @@ def native_of(graph: Graph, live: Sequence[int], likes: list[Any], options: Mapp
     from rushlight.compile.native.schedule import copied
 
     own = Graph(list(map(copied, graph.steps)), list(graph.inputs), list(graph.results))
-    drop_unused(own)
+    optimize(own, {**options, **WHOLE_OPS, "show": None})
     try:
         return NativeProgram(own, likes), ""
     except NotNative as error:
