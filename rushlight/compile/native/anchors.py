@@ -1,5 +1,15 @@
 """All modules that register anchors (`@anchor` in lowering.py)."""
 
-from rushlight.compile.native import attention, convolution, pooling, products, rows
+from rushlight.compile.native import (
+    attention,
+    convolution,
+    gather,
+    join,
+    pooling,
+    products,
+    recurrent,
+    rows,
+    transposed,
+)
 
-__all__ = ["attention", "convolution", "pooling", "products", "rows"]
+__all__ = ["attention", "convolution", "gather", "join", "pooling", "products", "recurrent", "rows", "transposed"]

@@ -63,12 +63,13 @@ def convolve(low: Lowering, group: Group) -> None:
         raise NotNative("a convolution of other dtypes, or with computed weights")
     window = window_of(group.anchor)
     channels, filters = x.shape[1] // window.groups, weight.shape[0] // window.groups
-    source = with_border(low, x, window.padding)
-    order = channels_last(len(x.shape))
-    if channels == 1 == filters:
-        Depthwise(low, group, source, window, order).write()
-    else:
-        Direct(low, group, source, window, order).write()
+    source, shape = with_border(low, x, window.padding), group.out.shape
+    low.make(group.out, channels_last(len(shape)), [])
+    kind = Depthwise if channels == 1 == filters else Direct
+    made = kind(low, group, source, window, pair(shape[2:], 1))
+    made.begin(low.step())
+    low.clear_halo(made.step, group.out)
+    made.write()
 
 
 def with_border(low: Lowering, x: Value, padding: Pair) -> Place:
@@ -152,23 +153,21 @@ def tile_of(target: Target, rows: int, columns: int, vectors: int) -> tuple[int,
 class Convolution:
     """What both kinds have in common: the result's space (n, y, x, channel), bias and elementwise steps."""
 
-    def __init__(self, low: Lowering, group: Group, source: Place, window: Window, order: tuple[int, ...]):
-        self.low, self.group, self.source, self.window = low, group, source, window
+    def __init__(self, low: Lowering, group: Group, source: Place, window: Window, size: Pair):
+        self.low, self.group, self.source, self.window, self.size = low, group, source, window, size
         self.anchor, self.width = group.anchor, low.module.target.lanes
-        shape = group.out.shape
-        self.batch, self.channels = shape[:2]
-        self.size: Pair = pair(shape[2:], 1)
-        low.make(group.out, order)
+        self.batch, self.channels = group.out.shape[:2]
+        self.bias = self.anchor.args[2] if self.anchor.runs(convolution) else None
         self.panels = self.packed_weights()
-        self.step = step = low.step()
-        low.memory.use(source.buffer)
-        low.clear_halo(step, group.out)
-        self.f = step.f
-        self.pieces = Pieces(step, group, shape)
+
+    def begin(self, step: Step) -> None:
+        """The arrays, in the step that writes the result."""
+        self.step, self.f = step, step.f
+        self.low.memory.use(self.source.buffer)
+        self.pieces = Pieces(step, self.group, self.group.out.shape)
         self.made = self.anchor.outs[0]
-        bias = self.anchor.args[2]
-        self.biases = None if bias is None else step.pointer(step.place(bias))
-        self.x, self.w = step.pointer(source), step.pointer(self.panels)
+        self.biases = None if self.bias is None else step.pointer(step.place(self.bias))
+        self.x, self.w = step.pointer(self.source), step.pointer(self.panels)
 
     def packed_weights(self) -> Buffer:
         raise NotImplementedError
@@ -219,20 +218,26 @@ class Direct(Convolution):
 
     def packed_weights(self) -> Buffer:
         """For each group of channels the panels of its filters: (kernel rows, kernel columns, channels) in length."""
-        weight = self.anchor.args[1]
-        groups, target = self.window.groups, self.low.module.target
-        self.filters, self.depth = weight.shape[0] // groups, weight.shape[1]
+        weight, target = self.anchor.args[1], self.low.module.target
+        self.filters, self.depth = self.sizes_of_group(weight)
         self.vectors = -(-self.filters // target.lanes)
         pixels = self.size if self.batch > 1 or self.size[0] > 1 else (1, self.size[1])
         *self.tile, self.together = tile_of(target, *pixels, self.vectors)
         together, width = self.together, self.width
 
         def pack(w: np.ndarray) -> np.ndarray:
-            w = w.reshape(*w.shape[:2], -1)  # (O, C, window)
-            parts = [part.transpose(2, 1, 0).reshape(-1, part.shape[0]) for part in np.split(w, groups)]
-            return np.concatenate([packed(part, width, together) for part in parts])
+            return np.concatenate([packed(matrix, width, together) for matrix in self.matrices(w)])
 
         return self.low.derived(pack, (weight,))
+
+    def sizes_of_group(self, weight: Value) -> Pair:
+        """(filters, channels) of each group."""
+        return weight.shape[0] // self.window.groups, weight.shape[1]
+
+    def matrices(self, w: np.ndarray) -> list[np.ndarray]:
+        """For each group the matrix (window and channels, filters) of the weights (O, C, *kernel)."""
+        parts = np.split(w.reshape(*w.shape[:2], -1), self.window.groups)
+        return [part.transpose(2, 1, 0).reshape(-1, part.shape[0]) for part in parts]
 
     def write(self) -> None:
         f, together = self.f, self.together

@@ -3,8 +3,9 @@ computed."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from rushlight.compile.graph import Value
@@ -111,14 +112,22 @@ def store(f: Function, x: llvm.Value, pointer: llvm.Value, where: Number, stride
 def over_elements(step: Step, group: Group) -> None:
     """All elements of a group without an anchor: loops over the dimensions in the order of the result's memory;
     neighbouring dimensions that lie alike in all arrays are one loop."""
-    out = group.out
-    shape = out.shape
-    pieces = Pieces(step, group, shape)
-    if not out.size:
-        return
-    order = sorted([d for d in range(len(shape)) if shape[d] > 1], key=lambda d: -pieces.out_strides[d])
-    loops = merged(order, shape, [pieces.out_strides, *pieces.strides.values()])
-    lanes_along(step, shape, loops, pieces)
+    pieces = Pieces(step, group, group.out.shape)
+    over_space(step, group.out.shape, [pieces.out_strides, *pieces.strides.values()], partial(pieces.finish, {}))
+
+
+def over_space(
+    step: Step,
+    shape: tuple[int, ...],
+    strides: list[tuple[int, ...]],
+    body: Callable[[Lanes], None],
+    line: Callable[[list[Number], int | None], None] | None = None,
+) -> None:
+    """body(lanes) for all places of a space. `strides`: of the arrays, first the array whose order the loops take.
+    `line(at, along)` runs before each innermost loop, where the coordinate `along` is 0; None if there is no loop."""
+    if 0 not in shape:
+        order = sorted([d for d in range(len(shape)) if shape[d] > 1], key=lambda d: -strides[0][d])
+        lanes_along(step, shape, merged(order, shape, strides), body, line or (lambda at, along: None))
 
 
 def merged(order: list[int], shape: Sequence[int], strides: list[tuple[int, ...]]) -> list[tuple[int, int]]:
@@ -132,28 +141,32 @@ def merged(order: list[int], shape: Sequence[int], strides: list[tuple[int, ...]
     return loops
 
 
-def lanes_along(step: Step, shape: tuple[int, ...], loops: list[tuple[int, int]], pieces: Pieces) -> None:
+def lanes_along(
+    step: Step, shape: tuple[int, ...], loops: list[tuple[int, int]], body: Callable, line: Callable
+) -> None:
     """The loops, with vectors along the innermost."""
     f = step.f
     at: list[Number] = [0] * len(shape)
     if not loops:
-        step.alone(lambda: pieces.finish({}, Lanes(at, 0, 0, 1)))
+        step.alone(lambda: (line(at, None), body(Lanes(at, 0, 0, 1))))
         return
     *outer, (size, along) = loops
     width = f.module.target.lanes
 
     def inner(start: Number, stop: Number) -> None:
-        def body(i: Number, valid: int = width) -> None:
+        def vector(i: Number, valid: int = width) -> None:
             at[along] = i
-            pieces.finish({}, Lanes([*at], along, width, valid))
+            body(Lanes([*at], along, width, valid))
 
+        at[along] = 0
+        line([*at], along)
         if isinstance(stop, int) and isinstance(start, int):
             whole = start + (stop - start) // width * width
-            f.loop(start, whole, width, body)
+            f.loop(start, whole, width, vector)
             if whole < stop:
-                body(whole, stop - whole)
+                vector(whole, stop - whole)
             return
-        f.loop(start, stop, width, body)
+        f.loop(start, stop, width, vector)
 
     def nested(depth: int) -> None:
         if depth == len(outer):
@@ -161,12 +174,12 @@ def lanes_along(step: Step, shape: tuple[int, ...], loops: list[tuple[int, int]]
             return
         count, d = outer[depth]
 
-        def body(i: Number) -> None:
+        def one(i: Number) -> None:
             at[d] = i
             nested(depth + 1)
 
         start, stop = step.share(count) if depth == 0 else (0, count)
-        f.loop(start, stop, 1, body)
+        f.loop(start, stop, 1, one)
 
     if outer:
         nested(0)

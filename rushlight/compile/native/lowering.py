@@ -7,9 +7,9 @@ each step divides its outermost loop among them, and all parts wait for each oth
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,7 +22,10 @@ from rushlight.core.table import TABLE, Op
 from rushlight.fast.rule_text import TYPES
 from rushlight.loops.llvm import INT32, INT64, POINTER, Function, Module, Number, Target
 from rushlight.loops.llvm import Value as Emitted
-from rushlight.ops.shape.views import clone
+from rushlight.ops.shape.views import clone, contiguous
+
+if TYPE_CHECKING:
+    from rushlight.compile.native.join import Part
 
 # op -> writes the steps of a group that begins with a call of the op
 ANCHORS: dict[Op, Callable[[Lowering, Group], None]] = {}
@@ -95,10 +98,12 @@ class Lowering:
         self.raw: dict[Value, Place] = {}
         self.inputs: list[tuple[Value, Buffer]] = []
         self.outputs: list[tuple[np.ndarray, Buffer]] = []
+        self.fail_slot: int | None = None  # of the number in the table that a step sets to 1 (`fail`)
         for v in graph.inputs:
             self.add_input(v)
         self.likes = self.layouts_of_results(likes)
         self.halos = halos(self.schedule)
+        self.parts = parts_of(self.schedule, self.halos)
         for item in self.schedule.items:
             self.memory.now += 1
             self.write_item(item)
@@ -151,11 +156,20 @@ class Lowering:
             self.raw[v] = Place(buffer, v.shape, v.dtype, row_major(v.shape))
         return self.raw[v]
 
-    def make(self, v: Value, order: tuple[int, ...] | None = None) -> Place:
+    def make(
+        self, v: Value, order: tuple[int, ...] | None = None, merge: Sequence[tuple[int, ...]] | None = None
+    ) -> Place:
         """Memory for a value. `order`: its dimensions from the outermost in memory; a convolution's input gets a border
-        of zeros around its pixels (`halos`)."""
+        of zeros around its pixels (`halos`).
+
+        `merge`: dimensions that the writer counts as one; a part of a concatenation then lies inside the whole, if each
+        of these dimensions has one stride there. None: the writer needs memory of its own."""
         if v in self.likes:
             return self.make_result(v)
+        inside = None if merge is None or v not in self.parts else self.inside(v, order, merge)
+        if inside is not None:
+            self.memory.places[v] = inside
+            return inside
         halo = self.halos.get(v)
         if halo is not None:
             order = channels_last(len(v.shape))
@@ -167,6 +181,15 @@ class Lowering:
         buffer = self.memory.scratch(int(np.prod(sizes)), v.dtype)
         self.memory.places[v] = Place(buffer, v.shape, v.dtype, strides, offset)
         return self.memory.places[v]
+
+    def inside(self, v: Value, order: tuple[int, ...] | None, merge: Sequence[tuple[int, ...]]) -> Place | None:
+        """The place of a part in the memory of the whole."""
+        part = self.parts[v]
+        if part.whole not in self.memory.places:
+            self.make(part.whole, order if len(part.whole.shape) == len(v.shape) else None, [])
+        whole = self.place(part.whole)
+        place = Place(whole.buffer, v.shape, v.dtype, part.strides(whole), part.first(whole))
+        return None if any(joint_stride(place, v.shape, dims) is None for dims in merge) else place
 
     def make_result(self, v: Value) -> Place:
         like = self.likes[v]
@@ -192,6 +215,14 @@ class Lowering:
         self.steps.append(made)
         return made
 
+    def fail(self, step: Step, condition: Emitted) -> None:
+        """If the condition is true, `NativeProgram.call` raises WrongInput after all steps. The steps must not access
+        other memory in this case."""
+        if self.fail_slot is None:
+            self.fail_slot = self.slot(Buffer("failed", 8))
+        f, number = step.f, self.fail_slot
+        f.when(condition, lambda: f.store(f.number(INT64, 1), f.args["table"], number))
+
     def write_item(self, item: Group | Call) -> None:
         if isinstance(item, Call):
             self.write_view(item)
@@ -212,7 +243,7 @@ class Lowering:
         if reads:
             strides = self.place(reads[0]).strides
             order = tuple(sorted(range(len(out.shape)), key=lambda d: (-strides[d], d)))
-        self.make(out, order)
+        self.make(out, order, [])
         step = self.step()
         self.clear_halo(step, out)
         over_elements(step, group)
@@ -241,6 +272,9 @@ class Lowering:
                 found = self.contiguous(x).reshaped(call.outs[0].shape)
             assert found is not None
             self.memory.places[call.outs[0]] = found
+            return
+        if call.runs(contiguous):
+            self.memory.places[call.outs[0]] = self.contiguous(x)
             return
         array = place.dummy()
         if [*values_in(call.args)] != [x]:
@@ -334,16 +368,31 @@ def channels_last(n: int) -> tuple[int, ...]:
 def halos(schedule: Schedule) -> dict[Value, tuple[int, ...]]:
     """For each value that is made for convolutions with padding alone: the width of the border, for each dimension."""
     from rushlight.compile.native.convolution import padding_of
+    from rushlight.compile.native.transposed import border_of
 
     found: dict[Value, tuple[int, ...]] = {}
     made = {item.out for item in schedule.items if isinstance(item, Group)}
     for item in schedule.items:
         if isinstance(item, Group) and item.anchor is not None:
-            padding = padding_of(item.anchor)
+            padding = padding_of(item.anchor) or border_of(item.anchor)
             x = item.anchor.args[0]
             if padding and x in made and x not in schedule.results:
                 found[x] = tuple(map(max, found.get(x, (0,) * len(padding)), padding))
     return {v: p for v, p in found.items() if any(p)}
+
+
+def parts_of(schedule: Schedule, halos: dict[Value, tuple[int, ...]]) -> dict[Value, Part]:
+    """The values that may be written where a concatenation, or a padding, needs the values."""
+    from rushlight.compile.native.join import parts_in
+
+    groups = [item for item in schedule.items if isinstance(item, Group)]
+    made, found = {g.out for g in groups}, {}  # type: ignore[var-annotated]
+    for group in groups:
+        for v, part in parts_in(group):
+            free = v in made and v not in schedule.results and v not in found and v not in halos
+            if free and v.size and (part.whole not in schedule.results or schedule.uses[v] == 1):
+                found[v] = part
+    return found
 
 
 def clear_border(step: Step, place: Place, halo: tuple[int, ...]) -> None:

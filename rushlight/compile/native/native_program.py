@@ -18,7 +18,7 @@ from rushlight.compile.capture.input_sources import find
 from rushlight.compile.graph import Graph, Value
 from rushlight.compile.native import anchors  # noqa: F401
 from rushlight.compile.native.lowering import BASE_WORD, Lowering
-from rushlight.compile.native.places import NotNative
+from rushlight.compile.native.places import NotNative, WrongInput
 from rushlight.core.node import clock
 from rushlight.core.tensor import writes_of
 from rushlight.loops.llvm import BYTE, POINTER, Function, host
@@ -72,14 +72,7 @@ class NativeProgram:
         self.tensors = [find(v.source, []) for v in self.state]
         self.steady, self.bound = low.schedule.steady, low.bound
         self.slots = [low.slots.get(buffer) for _, _, buffer in low.bound]
-        self.table = np.zeros(len(low.slots), np.int64)
-        self.address = self.table.ctypes.data
-        self.kept = [aligned(low.arena_bytes), aligned(128)]
-        self.barrier = (ctypes.c_int64 * 16).from_address(self.kept[1].ctypes.data)
-        self.arena = [(slot, b) for b, slot in low.slots.items() if b.kind == "arena"]
-        for slot, buffer in self.arena:
-            self.table[slot] = self.kept[0].ctypes.data + buffer.index
-        self.table[low.barrier_slot] = self.kept[1].ctypes.data
+        self.make_table(low)
         self.arrays: list[np.ndarray] = []
         order = {id(buffer): k for k, (_, buffer) in enumerate(low.outputs)}
         places = [low.memory.places[v] for v in low.schedule.results]
@@ -91,6 +84,18 @@ class NativeProgram:
         self.seen, self.versions = -1, [-1] * len(self.tensors)
         self.parameters: list[np.ndarray] = []
 
+    def make_table(self, low: Lowering) -> None:
+        """The table of addresses, the arena and the barrier."""
+        self.table = np.zeros(len(low.slots), np.int64)
+        self.address = self.table.ctypes.data
+        self.kept = [aligned(low.arena_bytes), aligned(128)]
+        self.barrier = (ctypes.c_int64 * 16).from_address(self.kept[1].ctypes.data)
+        self.arena = [(slot, b) for b, slot in low.slots.items() if b.kind == "arena"]
+        for slot, buffer in self.arena:
+            self.table[slot] = self.kept[0].ctypes.data + buffer.index
+        self.fail_slot = low.fail_slot
+        self.table[low.barrier_slot] = self.kept[1].ctypes.data
+
     def entry(self, low: Lowering, slots: list[int | None]) -> Callable[..., None]:
         """`call(table, objects...)`: reads the addresses of arrays from Python's objects, and runs the program."""
         offset = offset_of_data()
@@ -101,6 +106,8 @@ class NativeProgram:
             if slot is not None:
                 given = f.args[name]
                 f.store(given if offset is None else f.load(f.at(given, offset, BYTE), 0, POINTER), table, slot)
+        if low.fail_slot is not None:
+            f.store(f.whole(0), table, low.fail_slot)
         if not self.threads:
             f.call("run", table, f.whole(0), f.whole(1))
         f.end()
@@ -165,13 +172,15 @@ class NativeProgram:
         self.seen = clock.last_write
 
     def call(self, *inputs: np.ndarray) -> list[np.ndarray]:
-        """The results for the arrays of the arguments, in the order of `sources`."""
+        """The results for the arrays of the arguments, in the order of `sources`; WrongInput if a step has failed."""
         if clock.last_write != self.seen:
             self.refresh()
         made = [new(shape, dtype) for new, shape, dtype in self.templates]
         self.enter(self.address, *inputs, *made)
         if self.threads:
             self.run_parts()
+        if self.fail_slot is not None and self.table[self.fail_slot]:
+            raise WrongInput("an input that eager refuses")
         return made if self.in_order else [made[k] for k in self.results]
 
 

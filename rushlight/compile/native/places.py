@@ -19,6 +19,10 @@ class NotNative(Exception):
     """Raised for a graph that has no native function: the program then stays as it is."""
 
 
+class WrongInput(Exception):
+    """Raised by a native function for an input that eager refuses: the caller runs eagerly, for eager's own error."""
+
+
 @dataclass(eq=False)
 class Buffer:
     """A piece of memory. `kind`: "arena" (between steps), "input", "output" or "bound" (made of parameters).

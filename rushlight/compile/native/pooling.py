@@ -97,7 +97,7 @@ def over_windows(low: Lowering, group: Group, x: Value, pixel: Callable[..., llv
     the vector of an input's pixel."""
     place = low.place(x)
     shape = group.out.shape
-    low.make(group.out, channels_last(len(shape)))
+    low.make(group.out, channels_last(len(shape)), [])
     step = low.step()
     low.memory.use(place.buffer)
     low.clear_halo(step, group.out)

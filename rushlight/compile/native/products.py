@@ -109,7 +109,7 @@ def write_product(
     n = len(group.out.shape)
     merge = (tuple(range(n - 1)), (n - 1,)) if n > 1 else ((0,),)
     together = low.apart(group, merge)
-    low.make(together.out)
+    low.make(together.out, None, merge)
     step = low.step()
     low.memory.use(x.buffer)
     pieces = Product(step, together, x, panels, bias, sizes, tile, merge)
