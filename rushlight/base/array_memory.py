@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 from weakref import ref
 
@@ -83,3 +84,13 @@ def twin(array: ndarray, memo: dict) -> tuple[ndarray, Any]:
         # the original is kept alive, so that its address is not reused
         memo[key] = (memory.copy(), memory)
     return ndarray(array.shape, array.dtype, memo[key][0], start, array.strides), key
+
+
+@cache
+def offset_of_data() -> int | None:
+    """The byte of an array object at which the address of the elements lies; None if that byte is unknown."""
+    import ctypes  # loaded with the first function of machine code
+
+    offset, a = object.__basicsize__, np.empty(3)
+    found = ctypes.c_void_p.from_address(id(a) + offset).value
+    return offset if found == a.ctypes.data else None

@@ -5,13 +5,15 @@ are contiguous, and a few rows; the sums of these rows and of `vectors` register
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
+from rushlight.base.array_memory import offset_of_data
 from rushlight.kernels.int8 import EPS, INPUTS, OUTPUTS, SMALLEST_SCALE
 from rushlight.loops.llvm import (
     BYTE,
-    BYTES,
     DOUBLE,
     FLOAT,
     INT16,
@@ -22,7 +24,7 @@ from rushlight.loops.llvm import (
     Target,
     Value,
     call_intrinsic,
-    callable_of,
+    POINTER,
     converted,
     host,
     multiply_add,
@@ -37,31 +39,48 @@ PANEL = "first last"  # the panels of `multiply`
 TABLE = "tiles scales sums bias outputs quads"  # int64: the addresses and sizes of a weight
 UNROLLED = 2  # steps of 4 inputs in a round of a single row, each with sums of its own: vpdpbusd takes 4 cycles
 FLOATS = 16  # numbers that are quantized at once
+ENGINES: list[Any] = []  # they own the machine code
 MIDDLE = 128.0  # the zero point of torchao's symmetric numbers, as uint8
 
 
 def compiled() -> dict[str, Callable]:
-    """{name: function of (table, x, q, out, rows, k, most[, first, last])}, addresses and integers."""
-    module = Module(host(), "int8")
+    """{name: function of (table, x, q, out, rows, k, most, first, last)}: an address, three arrays, integers.
+
+    `by_tensor` and `by_rows` quantize, `multiply` multiplies the panels `first` to `last`; the others do both."""
+    module = Module(host())
     quantizers = [by_tensor(module), by_rows(module)]
-    product = multiply(module)
-    both = [joined(module, q, product) for q in quantizers]
-    engine = module.compiled()
-    found = {f.function.name: callable_of(engine, f.function.name, 4, 3) for f in quantizers}
-    return found | {f.function.name: callable_of(engine, f.function.name, 4, 5) for f in (product, *both)}
+    steps = {"quantize_" + f.name: [f] for f in quantizers} | {"multiply": [multiply(module)]}
+    steps |= {f"linear_{f.name}": [f, module.functions["multiplied"]] for f in quantizers}
+    for name, functions in steps.items():
+        entry(module, name, functions)
+    engine, offset = module.compiled(), offset_of_data()
+    array = ctypes.c_void_p if offset is None else ctypes.py_object
+    kind = ctypes.CFUNCTYPE(None, ctypes.c_void_p, *[array] * 3, *[ctypes.c_int64] * 5)
+    made = {name: kind(engine.get_function_address(name)) for name in steps}
+    ENGINES.append(engine)
+    if offset is not None:
+        return made
+    return {name: partial(by_address, f) for name, f in made.items()}
+
+
+def by_address(function: Callable, table: int, x: Any, q: Any, out: Any, *more: int) -> None:
+    """Call a function with the addresses of arrays."""
+    function(table, x.ctypes.data, q.ctypes.data, out.ctypes.data, *more)
+
+
+def entry(module: Module, name: str, functions: Sequence[Function]) -> None:
+    """A function for Python that reads the addresses of arrays from Python's objects, and calls others."""
+    f, offset = Function(module, name, f"{ARGUMENTS} {PANEL}", f"{INTEGERS} {PANEL}"), offset_of_data()
+    given = dict(f.args)
+    for array in ("x", "q", "out") if offset is not None else ():
+        given[array] = f.load(f.at(f.args[array], offset, BYTE), 0, POINTER)
+    for called in functions:
+        f.call(called.name, *[given[n] for n in called.args])
+    f.end()
 
 
 def function(module: Module, name: str, more: str = "") -> Function:
-    return Function(module, name, f"{ARGUMENTS} {more}", f"{INTEGERS} {more}")
-
-
-def joined(module: Module, quantizer: Function, product: Function) -> Function:
-    """Quantize, then multiply."""
-    f = function(module, f"{quantizer.function.name}_and_multiply", PANEL)
-    f.call(quantizer, *[f.args[n] for n in ARGUMENTS.split()])
-    f.call(product, *f.args.values())
-    f.end()
-    return f
+    return Function(module, name, f"{ARGUMENTS} {more}", f"{INTEGERS} {more}", private=True)
 
 
 class Weight:
@@ -69,9 +88,8 @@ class Weight:
 
     def __init__(self, f: Function):
         for place, name in enumerate(TABLE.split()):
-            entry = f.load(f.args["table"], place, INT64)
             pointer = name not in ("outputs", "quads")
-            setattr(self, name, Value(f, f.b.inttoptr(entry.v, BYTES)) if pointer else entry)
+            setattr(self, name, f.load(f.args["table"], place, POINTER if pointer else INT64))
 
     tiles: Value
     scales: Value
@@ -96,7 +114,7 @@ def extremes(f: Function, x: Value, count: Value) -> tuple[Value, Value]:
     """The least and the largest of `count` numbers and 0."""
 
     def step(i: Value, low: Value, high: Value) -> tuple[Value, Value]:
-        some = f.load(x, i, FLOAT, FLOATS if low.v.type != FLOAT else 0)
+        some = f.load(x, i, FLOAT, FLOATS if low.lanes else 0)
         return lesser(some, low), larger(some, high)
 
     whole = count - count % FLOATS
@@ -201,9 +219,8 @@ class Dots:
     def step(self, sums: Value, x: Value, w: Value) -> Value:
         """sums + x w: x (4 lanes) holds the same 4 bytes for each output, w (4 lanes) the weights."""
         if self.vnni:
-            name, kind = f"llvm.x86.avx512.vpdpbusd.{self.lanes * 32}", sums.v.type
-            function = self.f.module.declared(name, kind, [kind, w.v.type, w.v.type])
-            return Value(self.f, self.f.b.call(function, [sums.v, x.v, w.v]))
+            name = f"llvm.x86.avx512.vpdpbusd.{self.lanes * 32}"
+            return self.f.foreign(name, INT32, [sums, x, w], self.lanes)
         a, b = converted(w, INT16), converted(x, INT16, signed=False)
         products = [
             converted(picked(a, places), INT32) * converted(picked(b, places), INT32)
@@ -226,7 +243,7 @@ def has_vnni(target: Target) -> bool:
 
 def multiply(module: Module) -> Function:
     """out = (q w - zero sums) scale scales + bias, for the panels `first` to `last`."""
-    f = function(module, "multiply", PANEL)
+    f = function(module, "multiplied", PANEL)
     tile = Tile(f)
     whole = f.args["rows"] - f.args["rows"] % tile.dots.rows
 
@@ -277,7 +294,7 @@ class Tile:
         made: list[Value] = []
         for r, source in enumerate(sources):
             quads = repeated(f.load(f.at(source, quad * INPUTS, BYTE), 0, INT32), dots.lanes)
-            x = Value(f, f.b.bitcast(quads.v, weights[0].v.type))
+            x = f.put(f"bitcast {quads.type} {quads.v} to {weights[0].type}", BYTE, n)
             made += [dots.step(sums[r * dots.vectors + v], x, w) for v, w in enumerate(weights)]
         return made
 

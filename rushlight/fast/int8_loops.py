@@ -47,14 +47,13 @@ def run(name: str, x: ndarray, weight: Int8Weight, most: int) -> ndarray | None:
         return None
     rows, k = x.shape
     outputs, (panels, quads) = weight.shape[0], weight.tiles.shape[:2]
-    table = table_of(weight)
     q, out = np.empty(rows * (8 + quads * INPUTS), np.uint8), np.empty((rows, outputs), np.float32)
-    given = (table, address(x), address(q), address(out), rows, k, most)
+    given = (table_of(weight), x, q, out, rows, k, most)
     parts = min(cores(), panels) if rows * k * outputs >= PARALLEL_PRODUCTS else 1
     if parts == 1:
-        code[name + "_and_multiply"](*given, 0, panels)
+        code[f"linear_{name}"](*given, 0, panels)
         return out
-    code[name](*given)
+    code[f"quantize_{name}"](*given, 0, 0)
     bounds = [panels * i // parts for i in range(parts + 1)]
     pool.run(code["multiply"], [(*given, *bounds[i : i + 2]) for i in range(parts)])
     return out
@@ -99,7 +98,7 @@ def filled(array: ndarray) -> ndarray:
 
 @cache
 def machine_code() -> dict[str, Callable] | None:
-    """{name: function of (table, x, q, out, rows, k, most[, first panel, last panel])}; None without llvmlite."""
+    """int8_code.compiled(); None without llvmlite."""
     if importlib.util.find_spec("llvmlite") is None:
         return None
     from rushlight.fast.int8_code import compiled

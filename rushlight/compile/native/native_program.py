@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
-from functools import cache
 from typing import Any
 
 import numpy as np
 
 from rushlight.base.array_memory import is_exposed
+from rushlight.base.array_memory import offset_of_data
 from rushlight.base.threads import cores
 from rushlight.compile.capture.input_sources import find
 from rushlight.compile.graph import Graph, Value
@@ -35,14 +35,6 @@ def aligned(size: int) -> np.ndarray:
     raw = np.zeros(size + ALIGN, np.uint8)
     start = -raw.ctypes.data % ALIGN
     return raw[start : start + size]
-
-
-@cache
-def offset_of_data() -> int | None:
-    """The byte of an array object at which the address of the elements lies; None if that byte is unknown."""
-    offset, a = object.__basicsize__, np.empty(3)
-    found = ctypes.c_void_p.from_address(id(a) + offset).value
-    return offset if found == a.ctypes.data else None
 
 
 def work_of(graph: Graph) -> int:
