@@ -19,12 +19,12 @@ from rushlight.loops.llvm import (
     INT16,
     INT32,
     INT64,
+    POINTER,
     Function,
     Module,
     Target,
     Value,
     call_intrinsic,
-    POINTER,
     converted,
     host,
     multiply_add,
@@ -51,12 +51,13 @@ def compiled() -> dict[str, Callable]:
     quantizers = [by_tensor(module), by_rows(module)]
     steps = {"quantize_" + f.name: [f] for f in quantizers} | {"multiply": [multiply(module)]}
     steps |= {f"linear_{f.name}": [f, module.functions["multiplied"]] for f in quantizers}
+    steps["linear_of_floats"] = [of_floats(module)]
     for name, functions in steps.items():
         entry(module, name, functions)
     engine, offset = module.compiled(), offset_of_data()
     array = ctypes.c_void_p if offset is None else ctypes.py_object
     kind = ctypes.CFUNCTYPE(None, ctypes.c_void_p, *[array] * 3, *[ctypes.c_int64] * 5)
-    made = {name: kind(engine.get_function_address(name)) for name in steps}
+    made: dict[str, Callable] = {name: kind(engine.get_function_address(name)) for name in steps}
     ENGINES.append(engine)
     if offset is not None:
         return made
@@ -244,17 +245,28 @@ def has_vnni(target: Target) -> bool:
 def multiply(module: Module) -> Function:
     """out = (q w - zero sums) scale scales + bias, for the panels `first` to `last`."""
     f = function(module, "multiplied", PANEL)
-    tile = Tile(f)
+    over_panels(f, Tile(f))
+    return f
+
+
+def of_floats(module: Module) -> Function:
+    """out = x w scales + bias, for the panels `first` to `last`; the rows of x are `quads` times 4 numbers long."""
+    f = function(module, "of_floats", PANEL)
+    over_panels(f, FloatTile(f))
+    return f
+
+
+def over_panels(f: Function, tile: Tile) -> None:
+    """The body of a function: all rows, for some panels."""
     whole = f.args["rows"] - f.args["rows"] % tile.dots.rows
 
     def panel(p: Value) -> None:
-        for part in range(0, OUTPUTS, tile.dots.vectors * tile.dots.lanes):
+        for part in range(0, OUTPUTS, tile.width):
             f.loop(0, whole, tile.dots.rows, lambda r, part=part: tile.build(p, part, r, tile.dots.rows))
             f.loop(whole, f.args["rows"], 1, lambda r, part=part: tile.build(p, part, r, 1))
 
     f.loop(f.args["first"], f.args["last"], 1, panel)
     f.end()
-    return f
 
 
 class Tile:
@@ -263,29 +275,34 @@ class Tile:
     def __init__(self, f: Function):
         self.f, self.dots, self.weight = f, Dots(f), Weight(f)
         self.width = self.dots.vectors * self.dots.lanes
-        self.numbers, self.row_bytes = f.at(f.args["q"], f.args["rows"] * 2, FLOAT), self.weight.quads * INPUTS
+        self.numbers, self.row_length = f.at(f.args["q"], f.args["rows"] * 2, FLOAT), self.weight.quads * INPUTS
         self.room = f.room(self.width, FLOAT)
+
+    def source(self, row: Value) -> Value:
+        """The address of a row's numbers."""
+        return self.f.at(self.numbers, row * self.row_length, BYTE)
 
     def build(self, panel: Value, part: int, row: Value, rows: int) -> None:
         """`part`: the first output in the panel."""
         f, dots, quads = self.f, self.dots, self.weight.quads
         tiles = f.at(self.weight.tiles, panel * quads * (OUTPUTS * INPUTS) + part * INPUTS, BYTE)
-        sources = [f.at(self.numbers, (row + r) * self.row_bytes, BYTE) for r in range(rows)]
+        sources = [self.source(row + r) for r in range(rows)]
         copies = UNROLLED if rows == 1 else 1
 
         def step(quad: Value, *sums: Value) -> list[Value]:
-            each = len(sums) // copies
-            return [
-                s for c in range(copies) for s in self.step(tiles, sources, quad + c, sums[c * each : (c + 1) * each])
-            ]
+            n = len(sums) // copies
+            return [s for c in range(copies) for s in self.step(tiles, sources, quad + c, sums[c * n : c * n + n])]
 
         whole, number = quads - quads % copies, dots.vectors * rows
-        sums = f.loop(0, whole, copies, step, [dots.start() for _ in range(number * copies)])
+        sums = f.loop(0, whole, copies, step, [self.start() for _ in range(number * copies)])
         first, others = sums[:number], sums[number:]
         if others:
             first = f.loop(whole, quads, 1, lambda quad, *s: self.step(tiles, sources, quad, s), first)
             first = [a + b for a, b in zip(first, others)]
-        self.finish(panel, part, row, [dots.end(s) for s in first])
+        self.finish(panel * OUTPUTS + part, row, first)
+
+    def start(self) -> Value:
+        return self.dots.start()
 
     def step(self, tiles: Value, sources: Sequence[Value], quad: Value, sums: Sequence[Value]) -> list[Value]:
         """The sums, rows by vectors, after 4 more inputs."""
@@ -298,21 +315,23 @@ class Tile:
             made += [dots.step(sums[r * dots.vectors + v], x, w) for v, w in enumerate(weights)]
         return made
 
-    def finish(self, panel: Value, part: int, row: Value, sums: Sequence[Value]) -> None:
-        """Scale the sums, rows by vectors, add the bias, and store them."""
+    def finish(self, column: Value, row: Value, sums: Sequence[Value]) -> None:
+        """Scale the sums, rows by vectors, add the bias, and store the results from `column` on."""
         f, dots, weight = self.f, self.dots, self.weight
-        column, rows = panel * OUTPUTS + part, f.args["rows"]
         for r in range(len(sums) // dots.vectors):
-            scale, zero = f.load(f.args["q"], row + r, FLOAT), f.load(f.args["q"], rows + row + r, INT32)
             found = []
             for v in range(dots.vectors):
                 place = column + v * dots.lanes
-                exact = sums[r * dots.vectors + v] - zero * f.load(weight.sums, place, INT32, dots.lanes)
-                factor = scale * f.load(weight.scales, place, FLOAT, dots.lanes)
-                found.append(
-                    multiply_add(converted(exact, FLOAT), factor, f.load(weight.bias, place, FLOAT, dots.lanes))
-                )
+                exact, factor = self.scaled(row + r, place, sums[r * dots.vectors + v])
+                found.append(multiply_add(exact, factor, f.load(weight.bias, place, FLOAT, dots.lanes)))
             self.store(found, f.at(f.args["out"], (row + r) * weight.outputs + column, FLOAT), weight.outputs - column)
+
+    def scaled(self, row: Value, place: Value, sums: Value) -> tuple[Value, Value]:
+        """The sums of products with (q - zero), in float32, and their scales."""
+        f, lanes, q = self.f, self.dots.lanes, self.f.args["q"]
+        scale, zero = f.load(q, row, FLOAT), f.load(q, f.args["rows"] + row, INT32)
+        exact = self.dots.end(sums) - zero * f.load(self.weight.sums, place, INT32, lanes)
+        return converted(exact, FLOAT), scale * f.load(self.weight.scales, place, FLOAT, lanes)
 
     def store(self, found: Sequence[Value], to: Value, left: Value) -> None:
         """Write vectors, of which `left` numbers exist."""
@@ -328,3 +347,28 @@ class Tile:
 
         f.when(left >= self.width, lambda: write(to))
         f.when(left < self.width, some)
+
+
+class FloatTile(Tile):
+    """The products of float32 rows and of some outputs of a panel."""
+
+    def source(self, row: Value) -> Value:
+        return self.f.at(self.f.args["x"], row * self.row_length, FLOAT)
+
+    def start(self) -> Value:
+        return self.f.number(FLOAT, 0.0, self.dots.lanes)
+
+    def step(self, tiles: Value, sources: Sequence[Value], quad: Value, sums: Sequence[Value]) -> list[Value]:
+        f, dots, made = self.f, self.dots, [*sums]
+        for v in range(dots.vectors):
+            four = f.load(tiles, quad * OUTPUTS + v * dots.lanes, INT32, dots.lanes)
+            for j in range(INPUTS):
+                w = converted((four << (24 - 8 * j)) >> 24, FLOAT)  # byte j, with its sign
+                for r, source in enumerate(sources):
+                    x = repeated(f.load(source, quad * INPUTS + j, FLOAT), dots.lanes)
+                    place = r * dots.vectors + v
+                    made[place] = multiply_add(x, w, made[place])
+        return made
+
+    def scaled(self, row: Value, place: Value, sums: Value) -> tuple[Value, Value]:
+        return sums, self.f.load(self.weight.scales, place, FLOAT, self.dots.lanes)

@@ -35,28 +35,42 @@ def linear_by_rows(x: ndarray, weight: Int8Weight, symmetric: bool) -> ndarray |
 
 def linear_of_floats(x: ndarray, weight: Int8Weight) -> ndarray | None:
     """kernels/int8.py: linear_of_floats."""
-    return None
+    code = machine_code()
+    if code is None or not x.size or not x.flags.c_contiguous:
+        return None
+    missing = -x.shape[1] % INPUTS
+    padded = np.pad(x, ((0, 0), (0, missing))) if missing else x
+    out = np.empty((len(x), weight.shape[0]), np.float32)
+    over_panels(code["linear_of_floats"], (table_of(weight), padded, padded, out, *x.shape, 0), weight)
+    return out
 
 
 def run(name: str, x: ndarray, weight: Int8Weight, most: int) -> ndarray | None:
     """Quantize x (rows, in) by the function `name`, and multiply."""
-    if not x.size or weight.zeros is not None or not x.flags.c_contiguous:
-        return None
     code = machine_code()
-    if code is None:
+    if code is None or not x.size or weight.zeros is not None or not x.flags.c_contiguous:
         return None
     rows, k = x.shape
     outputs, (panels, quads) = weight.shape[0], weight.tiles.shape[:2]
     q, out = np.empty(rows * (8 + quads * INPUTS), np.uint8), np.empty((rows, outputs), np.float32)
     given = (table_of(weight), x, q, out, rows, k, most)
-    parts = min(cores(), panels) if rows * k * outputs >= PARALLEL_PRODUCTS else 1
-    if parts == 1:
+    if rows * k * outputs < PARALLEL_PRODUCTS:
         code[f"linear_{name}"](*given, 0, panels)
-        return out
-    code[f"quantize_{name}"](*given, 0, 0)
-    bounds = [panels * i // parts for i in range(parts + 1)]
-    pool.run(code["multiply"], [(*given, *bounds[i : i + 2]) for i in range(parts)])
+    else:
+        code[f"quantize_{name}"](*given, 0, 0)
+        over_panels(code["multiply"], given, weight)
     return out
+
+
+def over_panels(function: Callable, given: tuple, weight: Int8Weight) -> None:
+    """Call a function for all panels; the cores share the panels of large products."""
+    panels, rows = weight.tiles.shape[0], given[4]
+    parts = min(cores(), panels) if rows * weight.tiles.size >= PARALLEL_PRODUCTS else 1
+    if parts == 1:
+        function(*given, 0, panels)
+        return
+    bounds = [panels * i // parts for i in range(parts + 1)]
+    pool.run(function, [(*given, *bounds[i : i + 2]) for i in range(parts)])
 
 
 def address(array: ndarray) -> int:
@@ -64,28 +78,25 @@ def address(array: ndarray) -> int:
 
 
 def table_of(weight: Int8Weight) -> int:
-    """The address of a weight's table, made when the weight is first used; the bias is read each time."""
-    if weight.place is None:
-        scales, sums = filled(np.broadcast_to(weight.scales, weight.shape[:1])), filled(weight.sums)
-        table = np.zeros(6, np.int64)  # the order: TABLE in int8_code.py
-        table[[0, 1, 2]] = [address(a) for a in (weight.tiles, scales, sums)]
-        table[[4, 5]] = weight.shape[0], weight.tiles.shape[1]
-        weight.place = Place(table, address(table), [scales, sums], None, None)
+    """The address of a weight's table, made when the weight is first used, and again for another bias."""
     place = weight.place
-    if place.source is not weight.bias or place.bias is None:
-        bias = filled(np.zeros(weight.shape[0], np.float32) if weight.bias is None else weight.bias)
-        place.table[3] = address(bias)
-        weight.place = place._replace(bias=bias, source=weight.bias)
+    if place is None or place.source is not weight.bias:
+        weight.place = place = new_place(weight)
     return place.address
 
 
-class Place(NamedTuple):
-    """A weight's table, its address, and the arrays that it refers to. `source`: the array that `bias` is made of."""
+def new_place(weight: Int8Weight) -> Place:
+    bias = np.zeros(weight.shape[0], np.float32) if weight.bias is None else weight.bias
+    arrays = [weight.tiles, *map(filled, (np.broadcast_to(weight.scales, weight.shape[:1]), weight.sums, bias))]
+    table = np.array([*map(address, arrays), weight.shape[0], weight.tiles.shape[1]], np.int64)
+    return Place(address(table), [table, *arrays], weight.bias)
 
-    table: ndarray
+
+class Place(NamedTuple):
+    """The address of a weight's table, and the arrays that the table refers to. `source`: the bias."""
+
     address: int
     arrays: list[ndarray]
-    bias: ndarray | None
     source: ndarray | None
 
 

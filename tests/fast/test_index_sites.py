@@ -12,6 +12,7 @@ from rushlight.base.dependencies import has_numba
 from rushlight.fast import equations, policy
 from rushlight.fast.index import SITES
 from rushlight.kernels.conv import plan
+from rushlight.kernels.int8 import Int8Weight
 from rushlight.kernels.pool import adaptive_pairs
 from rushlight.loops import tiering
 
@@ -66,6 +67,12 @@ def taps():
     return normal(2, 4, 50), below(100, 2, 4, 50)
 
 
+def int8_weight():
+    """A weight (130, 70) with a scale for each output, and a bias."""
+    values = (below(256, 130, 70) - 128).astype(np.int8)
+    return Int8Weight(values, normal(130) / 100, None, normal(130))
+
+
 WINDOWS = (2, 2), (2, 2), (0, 0), (1, 1)  # kernel, stride, padding, dilation
 EXAMPLES = {
     "grid_sample.moved": lambda: (normal(2, 5000, 2), np.array([3, 4], np.float32)),
@@ -116,6 +123,9 @@ EXAMPLES = {
     "reduce.ordered": lambda: (np.round(normal(3, 5, 4)), 1, True),
     "sorting.most_frequent": lambda: (np.round(normal(3, 5, 4)), 1),
     "resize.mixed": lambda: (normal(2, 3, 8, 8), 2, ("linear", 8, 16, 0.5, False), False),
+    "int8.linear_by_tensor": lambda: (normal(5, 70), int8_weight(), 127),
+    "int8.linear_by_rows": lambda: (normal(5, 70), int8_weight(), True),
+    "int8.linear_of_floats": lambda: (normal(5, 70), int8_weight()),
 }
 
 
