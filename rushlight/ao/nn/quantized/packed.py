@@ -30,7 +30,7 @@ def unpacked(weight: Int8Weight) -> tuple[QuantizedTensor, Tensor | None]:
     """The weight and the bias of `packed`."""
     scales = weight.scales.astype(np.float64)
     zeros = np.zeros(scales.shape, np.int64) if weight.zeros is None else weight.zeros.astype(np.int64)
-    bias = None if weight.bias is None else from_array(weight.bias)
+    bias = None if weight.bias is None else from_array(weight.bias.copy())
     return QuantizedTensor(weight.values(), scales, zeros, 0 if weight.per_output else None, QINT8), bias
 
 
@@ -43,6 +43,18 @@ def elements(x: Tensor) -> ndarray:
             f"a quantized module takes float32 on the CPU, not {x.dtype} on {x.device}", "convert it: x.float()"
         )
     return np.ascontiguousarray(array)
+
+
+def by_rows(function: Any, x: ndarray, weight: Int8Weight, *more: Any) -> ndarray:
+    """A kernel's function of rows (..., in) -> (..., out). RuntimeError for another number of inputs."""
+    n, k = weight.shape
+    if x.shape[-1:] != (k,):
+        raise runtime_error(
+            f"The size of the last dimension of the input, {x.shape[-1:]}, must be in_features, {k}", input=x.shape
+        )
+    if x.ndim == 2:
+        return function(x, weight, *more)
+    return function(x.reshape(-1, k), weight, *more).reshape(*x.shape[:-1], n)
 
 
 def result(array: ndarray) -> Tensor:

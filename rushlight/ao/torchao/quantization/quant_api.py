@@ -6,10 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from rushlight.ao.nn.quantized.packed import elements, result
+from rushlight.ao.nn.quantized.packed import by_rows, elements, result
 from rushlight.ao.torchao.quantization.granularity import Granularity, MappingType, PerRow, PerTensor
 from rushlight.ao.torchao.quantization.int8_tensor import Int8Tensor
-from rushlight.base.errors import not_implemented_error, runtime_error, value_error
+from rushlight.base.errors import not_implemented_error, value_error
 from rushlight.core.tensor import Tensor, from_array
 from rushlight.kernels.int8 import linear_by_rows, linear_of_floats
 from rushlight.nn import functional
@@ -75,19 +75,14 @@ class Int8Linear(Linear):
         weight, bias = own["weight"], own["bias"]
         if weight.__class__ is not Int8Tensor:
             return super().forward(input)
-        array, held, k = elements(input), weight.packed, weight.packed.shape[1]
-        if array.shape[-1:] != (k,):
-            raise runtime_error(
-                f"The size of the last dimension of the input, {array.shape[-1:]}, must be in_features, {k}",
-                input=array.shape,
-            )
-        held.bias = None if bias is None else bias._array
-        rows = array.reshape(-1, k)
+        array, held = elements(input), weight.packed
         if weight.act_mapping is None:
-            found = linear_of_floats(rows, held)
+            found = by_rows(linear_of_floats, array, held)
         else:
-            found = linear_by_rows(rows, held, weight.act_mapping is MappingType.SYMMETRIC)
-        return result(found.reshape(*array.shape[:-1], held.shape[0]))
+            found = by_rows(linear_by_rows, array, held, weight.act_mapping is MappingType.SYMMETRIC)
+        if bias is not None:
+            found += bias._array
+        return result(found)
 
     def _get_name(self) -> str:
         return "Linear"

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from rushlight.ao.nn.quantized.packed import (
+    by_rows,
     check_type,
     elements,
     observed,
@@ -17,7 +18,7 @@ from rushlight.ao.nn.quantized.packed import (
 )  # fmt: skip
 from rushlight.ao.observers import default_weight_observer
 from rushlight.ao.quantized_tensor import QINT8, QuantizedTensor
-from rushlight.base.errors import not_implemented_error, runtime_error
+from rushlight.base.errors import not_implemented_error
 from rushlight.core.tensor import Tensor, from_array
 from rushlight.kernels.int8 import Int8Weight, linear_by_tensor
 from rushlight.nn.linear import Linear as FloatLinear
@@ -83,16 +84,8 @@ class Linear(Module):
 
     def forward(self, x: Tensor) -> Tensor:
         weight = self._modules["_packed_params"].__dict__["_packed_params"]
-        array = elements(x)
-        n, k = weight.shape
-        if array.shape[-1:] != (k,):
-            raise runtime_error(
-                f"The size of the last dimension of the input, {array.shape[-1:]}, must be in_features, {k}",
-                input=array.shape,
-            )
         reduced = self.version is not None and self.version >= REDUCING_VERSION
-        found = linear_by_tensor(array.reshape(-1, k), weight, MOST_REDUCED if reduced else MOST)
-        return result(found.reshape(*array.shape[:-1], n))
+        return result(by_rows(linear_by_tensor, elements(x), weight, MOST_REDUCED if reduced else MOST))
 
     def weight(self) -> QuantizedTensor:
         return self._packed_params._weight_bias()[0]
