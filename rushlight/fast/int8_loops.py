@@ -17,7 +17,8 @@ from rushlight.base.threads import cores
 from rushlight.kernels.int8 import INPUTS, OUTPUTS, Int8Weight
 from rushlight.loops.parallel import pool
 
-PARALLEL_PRODUCTS = 1 << 22  # the least multiplications that all cores share: 30 us on one core
+# What a core does in a second, and the seconds of work that all cores share: to wake a thread takes up to 50 us
+PRODUCTS_PER_SECOND, WEIGHT_BYTES_PER_SECOND, PARALLEL_SECONDS = 4e11, 6e10, 1e-4
 
 
 # -- calls from the kernels ------------------------------------------------------------------------
@@ -50,11 +51,10 @@ def run(name: str, x: ndarray, weight: Int8Weight, most: int) -> ndarray | None:
     code = machine_code()
     if code is None or not x.size or weight.zeros is not None or not x.flags.c_contiguous:
         return None
-    rows, k = x.shape
-    outputs, (panels, quads) = weight.shape[0], weight.tiles.shape[:2]
-    q, out = np.empty(rows * (8 + quads * INPUTS), np.uint8), np.empty((rows, outputs), np.float32)
+    (rows, k), (panels, quads) = x.shape, weight.tiles.shape[:2]
+    q, out = np.empty(rows * (8 + quads * INPUTS), np.uint8), np.empty((rows, weight.shape[0]), np.float32)
     given = (table_of(weight), x, q, out, rows, k, most)
-    if rows * k * outputs < PARALLEL_PRODUCTS:
+    if seconds(rows, weight) < PARALLEL_SECONDS:
         code[f"linear_{name}"](*given, 0, panels)
     else:
         code[f"quantize_{name}"](*given, 0, 0)
@@ -65,12 +65,18 @@ def run(name: str, x: ndarray, weight: Int8Weight, most: int) -> ndarray | None:
 def over_panels(function: Callable, given: tuple, weight: Int8Weight) -> None:
     """Call a function for all panels; the cores share the panels of large products."""
     panels, rows = weight.tiles.shape[0], given[4]
-    parts = min(cores(), panels) if rows * weight.tiles.size >= PARALLEL_PRODUCTS else 1
+    parts = min(cores(), panels) if seconds(rows, weight) >= PARALLEL_SECONDS else 1
     if parts == 1:
         function(*given, 0, panels)
         return
     bounds = [panels * i // parts for i in range(parts + 1)]
     pool.run(function, [(*given, *bounds[i : i + 2]) for i in range(parts)])
+
+
+def seconds(rows: int, weight: Int8Weight) -> float:
+    """About the seconds of a product on one core."""
+    size = weight.shape[0] * weight.shape[1]
+    return size * (rows / PRODUCTS_PER_SECOND + 1 / WEIGHT_BYTES_PER_SECOND)
 
 
 def address(array: ndarray) -> int:
