@@ -43,11 +43,12 @@ ENGINES: list[Any] = []  # they own the machine code
 MIDDLE = 128.0  # the zero point of torchao's symmetric numbers, as uint8
 
 
-def compiled() -> dict[str, Callable]:
+def compiled(target: Target | None = None) -> dict[str, Callable]:
     """{name: function of (table, x, q, out, rows, k, most, first, last)}: an address, three arrays, integers.
 
-    `by_tensor` and `by_rows` quantize, `multiply` multiplies the panels `first` to `last`; the others do both."""
-    module = Module(host())
+    `quantize_...` quantize, `multiply` multiplies the panels `first` to `last`, `linear_...` do both. `target`: the
+    processor, by default this machine's."""
+    module = Module(target or host())
     quantizers = [by_tensor(module), by_rows(module)]
     steps = {"quantize_" + f.name: [f] for f in quantizers} | {"multiply": [multiply(module)]}
     steps |= {f"linear_{f.name}": [f, module.functions["multiplied"]] for f in quantizers}
