@@ -205,15 +205,14 @@ def by_rows(module: Module) -> Function:
 class Dots:
     """Sums of products of uint8 and int8, for `lanes` outputs: `start`, `step` for each 4 inputs, `end`.
 
-    `vectors`, `rows`: the registers of outputs and the rows whose sums fit into the registers together."""
+    Without VNNI a register holds two sums for each output. `pairs`: the instruction for products of int16. `vectors`,
+    `rows`: the registers of outputs and the rows whose sums fit into the registers together."""
 
     def __init__(self, f: Function):
         self.f, target = f, f.module.target
-        self.vnni = has_vnni(target)
-        self.lanes = target.lanes if self.vnni else 8
+        self.vnni, self.pairs = has_vnni(target), pairs_of(target)
+        self.lanes = target.lanes if self.vnni else 8 if "512" in self.pairs else 4
         self.vectors, self.rows = (4, 4) if target.registers == 32 else (4, 2)
-        if not self.vnni:
-            self.vectors, self.rows = 2, 2
 
     def start(self) -> Value:
         return self.f.number(INT32, 0, self.lanes if self.vnni else 2 * self.lanes)
@@ -224,11 +223,11 @@ class Dots:
             name = f"llvm.x86.avx512.vpdpbusd.{self.lanes * 32}"
             return self.f.foreign(name, INT32, [sums, x, w], self.lanes)
         a, b = converted(w, INT16), converted(x, INT16, signed=False)
-        products = [
-            converted(picked(a, places), INT32) * converted(picked(b, places), INT32)
-            for places in (range(start, 4 * self.lanes, 2) for start in (0, 1))
-        ]
-        return sums + (products[0] + products[1])  # on x86 one instruction, pmaddwd, for the products of neighbours
+        if self.pairs:
+            return sums + self.f.foreign(self.pairs, INT32, [a, b], 2 * self.lanes)
+        for places in (range(start, 4 * self.lanes, 2) for start in (0, 1)):
+            sums = sums + converted(picked(a, places), INT32) * converted(picked(b, places), INT32)
+        return sums
 
     def end(self, sums: Value) -> Value:
         """int32 (lanes)."""
@@ -241,6 +240,14 @@ def has_vnni(target: Target) -> bool:
     """Whether the processor has vpdpbusd for its longest registers."""
     features = target.features.split(",")
     return (target.lanes == 16 and "+avx512vnni" in features) or (target.lanes == 8 and "+avxvnni" in features)
+
+
+def pairs_of(target: Target) -> str:
+    """The instruction that multiplies int16 and adds neighbours; "" for processors without it."""
+    features = target.features.split(",")
+    if target.lanes == 16 and "+avx512bw" in features:
+        return "llvm.x86.avx512.pmaddw.d.512"
+    return "llvm.x86.avx2.pmadd.wd" if "+avx2" in features else ""
 
 
 def multiply(module: Module) -> Function:
@@ -274,10 +281,13 @@ class Tile:
     """The products of a few rows and of some outputs of a panel."""
 
     def __init__(self, f: Function):
-        self.f, self.dots, self.weight = f, Dots(f), Weight(f)
+        self.f, self.dots, self.weight = f, self.instructions(f), Weight(f)
         self.width = self.dots.vectors * self.dots.lanes
         self.numbers, self.row_length = f.at(f.args["q"], f.args["rows"] * 2, FLOAT), self.weight.quads * INPUTS
         self.room = f.room(self.width, FLOAT)
+
+    def instructions(self, f: Function) -> Dots:
+        return Dots(f)
 
     def source(self, row: Value) -> Value:
         """The address of a row's numbers."""
@@ -352,6 +362,11 @@ class Tile:
 
 class FloatTile(Tile):
     """The products of float32 rows and of some outputs of a panel."""
+
+    def instructions(self, f: Function) -> Dots:
+        dots = Dots(f)
+        dots.lanes = f.module.target.lanes
+        return dots
 
     def source(self, row: Value) -> Value:
         return self.f.at(self.f.args["x"], row * self.row_length, FLOAT)

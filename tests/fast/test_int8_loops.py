@@ -20,23 +20,28 @@ pytestmark = [
     pytest.mark.faster,
 ]
 SHAPES = [(1, 64, 64), (1, 3, 5), (1, 37, 130), (4, 65, 64), (7, 130, 200), (13, 18, 1), (32, 96, 70)]
-KINDS = ["this machine", "avxvnni", "avx2"]
+# features of a processor: (the needed one, the beginnings of those it lacks, numbers of a register)
+KINDS = {
+    "this machine": (None, (), 0),
+    "AVX-512 without VNNI": ("+avx512bw", ("avx512vnni", "avxvnni"), 16),
+    "AVX2 with VNNI": ("+avxvnni", ("avx512", "avx10", "amx"), 8),
+    "AVX2": ("+avx2", ("avx512", "avx10", "amx", "avxvnni"), 8),
+    "AVX": ("+avx", ("avx512", "avx10", "amx", "avxvnni", "avx2"), 8),
+}
 
 
 def target(kind):
     """This machine's processor, without the instructions of later ones."""
     from rushlight.loops.llvm import host
 
-    known = host()
-    if kind == "this machine":
+    known, (needed, unwanted, lanes) = host(), KINDS[kind]
+    if needed is None:
         return known
-    features = set(known.features.split(","))
-    needed = "+avxvnni" if kind == "avxvnni" else "+avx2"
+    features = sorted(known.features.split(","))
     if needed not in features:
         pytest.skip(f"the processor has no {needed[1:]}")
-    unwanted = ("avx512", "avx10", "amx") if kind == "avxvnni" else ("avx512", "avx10", "amx", "avxvnni", "evex512")
-    kept = [f"-{f[1:]}" if f[1:].startswith(unwanted) else f for f in sorted(features)]
-    return known._replace(cpu="haswell", features=",".join(kept), lanes=8, registers=16)
+    kept = [f"-{f[1:]}" if f[1:].startswith(unwanted) else f for f in features]
+    return known._replace(cpu="x86-64", features=",".join(kept), lanes=lanes, registers=32 if lanes == 16 else 16)
 
 
 @pytest.fixture(scope="module", params=KINDS)
