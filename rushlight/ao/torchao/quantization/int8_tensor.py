@@ -27,8 +27,8 @@ class Int8Tensor(Tensor):
     >>> Int8Tensor = rushlight.ao.torchao.quantization.Int8Tensor
     >>> w = Int8Tensor.from_hp(rushlight.tensor([[1.0, -0.5], [0.02, 0.01]]))
     >>> w.qdata, w.scale.shape
-    (tensor([[ 127,  -64],
-            [ 127,   64]], dtype=torch.int8), torch.Size([2, 1]))
+    (tensor([[127, -64],
+            [127,  64]], dtype=torch.int8), torch.Size([2, 1]))
     """
 
     packed: Int8Weight
