@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from rushlight.base.array_memory import is_exposed
-from rushlight.base.array_memory import offset_of_data
+from rushlight.base.array_memory import is_exposed, offset_of_data
 from rushlight.base.threads import cores
 from rushlight.compile.capture.input_sources import find
 from rushlight.compile.graph import Graph, Value
