@@ -9,7 +9,18 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 from rushlight.base.text import define
-from rushlight.compile.guards.guard_predicates import EMPTY, PLAIN, SIZE, Slots, alike, equal, plain, stands_for
+from rushlight.compile.guards.guard_predicates import (
+    EMPTY,
+    ITEMS,
+    PLAIN,
+    SIZE,
+    Kind,
+    Slots,
+    alike,
+    equal,
+    plain,
+    stands_for,
+)
 from rushlight.compile.guards.guard_set import Snapshot
 from rushlight.compile.guards.memory_words import (
     DICTS,
@@ -18,6 +29,7 @@ from rushlight.compile.guards.memory_words import (
     guarded,
     slot_offset,
     supported,
+    used_address,
     version_address,
 )
 from rushlight.core.tensor import Tensor
@@ -52,8 +64,7 @@ def still_holds(snapshot: Snapshot, free: frozenset = frozenset()) -> Callable[[
     # Facts (sizes) come first: reading a missing key of a defaultdict would insert the key.
     for i, (kind, thing, was) in enumerate(snapshot.facts):
         names[f"f{i}"] = was
-        version = [version_address(thing)] if type(thing) in DICTS and kind in (SIZE, EMPTY) else None
-        add(kind.test.format(thing=named(thing), was=f"f{i}"), version)
+        add(kind.test.format(thing=named(thing), was=f"f{i}"), words_of(kind, thing))
     for i, (container, key, value) in enumerate(snapshot.items):
         c = named(container)
         names[f"v{i}"] = value
@@ -88,6 +99,14 @@ def flag_tests(
         u = first.setdefault(id(tensor._array), t)  # the first tensor with the same array
         if u != t:
             yield f"{t}._array is {u}._array", None
+
+
+def words_of(kind: Kind, thing: Any) -> list[int] | None:
+    """The addresses of the words that change if a fact changes; None if there are none."""
+    # `OrderedDict.move_to_end` changes the last key without a new version number
+    if type(thing) in DICTS and kind in (SIZE, EMPTY) or type(thing) is dict and kind is LAST_KEY:
+        return [version_address(thing)]
+    return [used_address(thing)] if type(thing) is set and kind is ITEMS and not thing else None
 
 
 def present(container: Any, name: str, key: Any, i: int) -> str:

@@ -35,6 +35,11 @@ def version_address(d: dict) -> int:
     return id(d) + VERSION_OFFSET
 
 
+def used_address(s: set) -> int:
+    """The address of the number of a set's items: behind `fill`."""
+    return id(s) + object.__basicsize__ + ctypes.sizeof(ctypes.c_ssize_t)
+
+
 def class_address(thing: Any) -> int:
     """The address of the pointer to an object's class."""
     return id(thing) + object.__basicsize__ - ctypes.sizeof(ctypes.c_void_p)
@@ -58,7 +63,7 @@ class Sample:
 @cache
 def supported() -> bool:
     """Whether dicts have version numbers, and slots lie where they are expected."""
-    return has_numba() and ctypes.sizeof(ctypes.c_void_p) == 8 and dicts_have_versions() and slots_have_offsets()
+    return has_numba() and ctypes.sizeof(ctypes.c_void_p) == 8 and dicts_have_versions() and objects_have_offsets()
 
 
 def dicts_have_versions() -> bool:
@@ -85,7 +90,11 @@ def dicts_have_versions() -> bool:
     return True
 
 
-def slots_have_offsets() -> bool:
+def objects_have_offsets() -> bool:
+    """Whether slots, the class, and the number of a set's items lie where they are expected."""
+    items: set[int] = set()
+    if [word(used_address(items)), items.add(1), word(used_address(items))] != [0, None, 1]:  # type: ignore[func-returns-value]
+        return False
     s, found = Sample(), []
     for value in (object(), None):
         s.a, s.b = value, s  # type: ignore[attr-defined]
