@@ -12,6 +12,7 @@ from rushlight.base.text import define
 from rushlight.compile.guards.guard_predicates import (
     EMPTY,
     ITEMS,
+    LAST_KEY,
     PLAIN,
     SIZE,
     Kind,
