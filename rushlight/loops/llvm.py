@@ -336,6 +336,7 @@ class Module:
     def object_code(self) -> bytes:
         """The machine code as an object file, for a linker."""
         module, machine = self.parsed()
+        module.data_layout = str(machine.target_data)  # of another processor, pointers may be shorter
         return machine.emit_object(module)
 
 

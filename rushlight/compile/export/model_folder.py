@@ -25,8 +25,10 @@ from rushlight.base.dependencies import has_numba
 from rushlight.base.errors import explain, type_error, value_error
 from rushlight.compile.capture.input_sources import keyed
 from rushlight.compile.export.collect_source import CannotBundle
+from rushlight.compile.export.dynamic_samples import dynamic_paths
 from rushlight.compile.export.folder_text import ENDING, INIT, PACKED
 from rushlight.compile.export.module_text import module
+from rushlight.compile.export.recorded import STEADY, TENSORS, refused
 from rushlight.compile.guards.pytree_signature import signature
 from rushlight.compile.report import sequence_text
 from rushlight.compile.run.compiled_function import CannotCompile, Compiled
@@ -37,8 +39,8 @@ from rushlight.serialization import save_file
 from rushlight.version import __version__
 
 WEIGHTS = "weights.safetensors"
+FORMATS = "numpy", "c", "wasm"
 MIN_STORED_BYTES = 1 << 10  # constants from this size on are stored among the weights
-STEADY = "let the model store values that change in buffers, and write there (`self.n += 1`, `copy_`)"
 KINDS = {
     "float64": "F64",
     "float32": "F32",
@@ -53,16 +55,30 @@ KINDS = {
 }
 
 
-def export(model: Callable, example: Any, folder: str | os.PathLike, *, overwrite: bool = False) -> Path:
-    """Write `model`, for inputs like `example`, to a folder that runs with only NumPy, and faster with Numba.
+def export(
+    model: Callable,
+    example: Any,
+    folder: str | os.PathLike,
+    *,
+    kind: str = "numpy",
+    dynamic: Any = None,
+    cpu: str = "native",
+    overwrite: bool = False,
+) -> Path:
+    """Write `model`, for inputs like `example`, to a folder that runs without rushlight.
+
+    `kind`: "numpy" for Python that needs only NumPy, and is faster with Numba; "c" for a shared library with a C
+    header; "wasm" for a WebAssembly module with JavaScript.
 
         from folder import model
         y = model(x)                      # NumPy arrays in, NumPy arrays out
 
     `model`: a module, which is exported in evaluation mode, or a function of tensors. `example`: a tensor or NumPy
     array, or a tuple of arguments. Inputs must have the example's shapes and dtypes; arguments that are not tensors
-    become part of the program. The folder is written under another name and then renamed. Returns its path. The
-    folder's `model` runs NumPy until compiling pays (`CALLS`, `ready()`: see its __init__.py).
+    become part of the program. `dynamic`: for "c" and "wasm", the arguments with any number of samples, as
+    {"x": {0: "samples"}}; True for all. `cpu`: for "c", "native" or a level of x86-64 such as "x86-64-v3". The folder is
+    written under another name and then renamed. Returns its path. A folder of Python runs NumPy until compiling pays
+    (`CALLS`, `ready()`: see its __init__.py).
 
     FileExistsError if the folder exists, unless `overwrite`; ValueError for a name that Python cannot import;
     CannotCompile with the lines if the model has graph breaks (it reads numbers by `item()` or `if`);
@@ -76,25 +92,40 @@ def export(model: Callable, example: Any, folder: str | os.PathLike, *, overwrit
     place = Path(folder)
     if not place.name.isidentifier() or iskeyword(place.name):
         raise value_error(f"{place.name!r} is not a name that Python can import", "use letters, digits and _")
+    if kind not in FORMATS:
+        raise value_error(f"export: kind={kind!r}", f"use {', '.join(map(repr, FORMATS))}")
     if place.exists() and not overwrite:
         raise FileExistsError(explain(f"{place} exists", "choose another folder, or pass overwrite=True"))
     args = example if type(example) is tuple else (example,)
     flat: list[Any] = []
     args = tuple(contiguous(a, flat) for a in args)
     check(args, flat)
+    if kind == "numpy":
+        with replacing(place, overwrite) as beside:
+            write_package(model, args, flat, place.name, beside)
+        return place
+    from rushlight.compile.export.library_folder import export_library
+
+    tensors = [*tensors_of(args, parameter_names(model, len(args)))]
+    sampled = dynamic_paths(dynamic, [path for _, path in tensors])
+    given = [(path, t, any_size) for (t, path), any_size in zip(tensors, sampled)]
+    with replacing(place, overwrite) as beside, evaluating(model), no_grad():
+        export_library(model, args, given, place.name, beside, (kind, cpu))
+    return place
+
+
+def write_package(model: Callable, args: tuple, flat: list[Any], name: str, folder: Path) -> None:
+    """Write the Python package of a model. `flat`: the tensors among `args`."""
     with evaluating(model), no_grad():
         program = program_of(model, args)
-    names = named(model)
     store: dict[str, Any] = {}
-    text = written(program, names, flat, store)
-    init = beginning(program, model, args, flat, store, place.name)
-    with replacing(place, overwrite) as beside:
-        save_file({name: from_array(a) for name, a in store.items()}, beside / WEIGHTS)
-        (beside / "program.py").write_text(text)
-        (beside / "__init__.py").write_text(init.replace("CALLED", "inf", 1))
-        calls = calls_of_a_second(beside, [t._array for t in flat]) if "import WEIGHTS, numba" in text else "inf"
-        (beside / "__init__.py").write_text(init.replace("CALLED", str(calls), 1))
-    return place
+    text = written(program, named(model), flat, store)
+    init = beginning(program, model, args, flat, store, name)
+    save_file({name: from_array(a) for name, a in store.items()}, folder / WEIGHTS)
+    (folder / "program.py").write_text(text)
+    (folder / "__init__.py").write_text(init.replace("CALLED", "inf", 1))
+    calls = calls_of_a_second(folder, [t._array for t in flat]) if "import WEIGHTS, numba" in text else "inf"
+    (folder / "__init__.py").write_text(init.replace("CALLED", str(calls), 1))
 
 
 def calls_of_a_second(folder: Path, inputs: list[np.ndarray]) -> int:
@@ -172,12 +203,8 @@ def program_of(model: Callable, args: tuple) -> Program:
             for known in compiled.programs.values():
                 return known[0]
     except CannotCompile as error:
-        lines = [f"  {b.where}\n    {b.reason}" for b in compiled.breaks]
-        hint = "let the model compute with tensors alone, and do what needs numbers outside"
-        hint = STEADY if compiled.unsteady else hint
-        raise CannotCompile("\n".join([f"export: {error}", *lines, f"  hint: {hint}"])) from None
-    why = compiled.unsteady or "does something else in each run"
-    raise CannotCompile(f"export: {compiled.name} {why}\n  hint: {STEADY}")
+        raise refused(compiled, str(error), STEADY if compiled.unsteady else TENSORS) from None
+    raise refused(compiled, f"{compiled.name} {compiled.unsteady or 'does something else in each run'}", STEADY)
 
 
 def named(model: Any) -> dict[int, str]:
