@@ -42,7 +42,7 @@ def missing(what: str, hint: str) -> RuntimeError:
 
 
 def run(tool: list[str], code: bytes, before: list[str], after: list[str]) -> None:
-    """Run a linker on an object file that lies beside the result until then."""
+    """Run a linker on an object file, which is written beside the result and deleted afterwards."""
     place = Path(before[-1]).with_suffix(".o")
     place.write_bytes(code)
     try:

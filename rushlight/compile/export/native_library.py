@@ -26,7 +26,7 @@ from rushlight.compile.native.places import SLACK_BYTES, NotNative
 from rushlight.loops.llvm import BYTE, POINTER, Function, Module, Number, Target, host
 
 ALIGN = 64
-BARRIER_BYTES = 128  # the barrier of a native program; one thread runs without it, but reads its memory
+BARRIER_BYTES = 128  # the memory of a native program's barrier, which one thread reads but does not use
 LEVELS = {"x86-64-v2": (4, 16, False), "x86-64-v3": (8, 16, True), "x86-64-v4": (16, 32, True)}
 
 
