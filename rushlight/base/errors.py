@@ -371,6 +371,8 @@ def suggesting(
 
 def spelled(kwargs: dict, known: tuple[str, ...] | None, spellings: dict[str, str] | None, function: str) -> dict:
     """The keyword arguments under the function's own parameter names. TypeError for an unknown one."""
+    if known is not None and all([word in known for word in kwargs]):
+        return kwargs
     if spellings is not None:
         kwargs = {word if word in (known or ()) else spellings.get(word, word): v for word, v in kwargs.items()}
     if known is not None:

@@ -9,7 +9,7 @@ from importlib.machinery import ModuleSpec, PathFinder
 from importlib.metadata import Distribution, DistributionFinder
 from importlib.util import find_spec
 from pathlib import Path
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Any
 
 import rushlight
@@ -44,6 +44,8 @@ class Torch(ModuleType):
             raise no_name(self, "torch", name) from None
         if isinstance(found, ModuleType):
             absent.completed(found)
+        elif isinstance(found, (FunctionType, type, rushlight.dtype)):
+            vars(self)[name] = found  # the next access takes 0.05 us instead of 0.5
         return found
 
     def __dir__(self) -> list[str]:

@@ -107,9 +107,10 @@ def integers(numbers: Any, name: str) -> tuple[int, ...]:
     return tuple([integer(n, name) for n in as_tuple(numbers)])
 
 
-def sizes(shape: Any) -> tuple[int, ...]:
+def sizes(shape: Any, ndim: int = 0) -> tuple[int, ...]:
     """A shape as Python ints."""
-    return tuple([n if n.__class__ is int and n >= -1 else size(n) for n in as_tuple(shape)])
+    given = shape if shape.__class__ is tuple else as_tuple(shape)
+    return tuple([n if n.__class__ is int and n >= -1 else size(n) for n in given])
 
 
 def size(n: Any) -> int:
@@ -131,7 +132,7 @@ ROLES: dict[str, Callable[[Any, int], Any]] = {
     "new_dim": wrap_new,
     "dims": wrap_dims,
     "new_order": reordered,
-    "shape": lambda shape, ndim: sizes(shape),
+    "shape": sizes,
 }
 
 

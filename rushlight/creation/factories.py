@@ -47,6 +47,7 @@ from rushlight.kernels.layout import Memory, lie
 
 Dtype = dtypes.dtype | None
 MAX_ELEMENTS = 2**60  # 2**60 elements of 16 bytes exceed every address space
+MAX_PLAIN_DIMS, MAX_PLAIN_SIZE = 4, 2**15  # such shapes have at most MAX_ELEMENTS elements
 
 
 meta_tensors = Higher()  # arrays without elements
@@ -57,9 +58,10 @@ def made(array: Any, dtype: Any, requires_grad: bool, device: Any = None, out: T
     if dtype is not None:
         array = np.asarray(array, dtypes.as_dtype(dtype).numpy)
     # an array-like; vmap's Batch, which has `run`, is kept
-    plain = array.__class__ is not np.ndarray and not hasattr(type(array), "run")
-    t = created(from_array(np.asarray(array) if plain else array))
-    if on_meta(device):
+    if array.__class__ is not np.ndarray and not hasattr(type(array), "run"):
+        array = np.asarray(array)
+    t = created(from_array(array))
+    if device is not CPU and on_meta(device):
         t._array = blank(t._array.shape, t._array.dtype, t._array.strides)
     if requires_grad:
         t.requires_grad_()
@@ -298,6 +300,13 @@ def frombuffer(
 
 def shape_of(size: tuple) -> tuple[int, ...]:
     """A shape, from several ints or one sequence."""
+    given = size[0] if len(size) == 1 and size[0].__class__ is tuple else size
+    if len(given) <= MAX_PLAIN_DIMS:
+        for n in given:
+            if n.__class__ is not int or not 0 <= n < MAX_PLAIN_SIZE:
+                break
+        else:
+            return given
     try:
         if len(size) == 1 and not hasattr(size[0], "__index__"):
             size = tuple(size[0])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from math import prod
 
 import numpy as np
 
@@ -30,6 +31,11 @@ def empty(op: str, shape: Shape, dtype: DType, kinds: str) -> tuple[np.ndarray, 
         )
     flat = out.reshape(-1)
     return out, flat.view(out.real.dtype) if kind == "c" else flat
+
+
+def count_of(shape: Shape) -> int:
+    """The number of elements."""
+    return shape if isinstance(shape, int) else prod(shape)
 
 
 def kind_of(dtype: np.dtype) -> str:

@@ -8,15 +8,16 @@ from operator import index
 import numpy as np
 
 from rushlight.base.errors import runtime_error, type_error
-from rushlight.random.blocks import DType, Shape, blocks, empty, kind_of
+from rushlight.random.blocks import DType, Shape, blocks, count_of, empty, kind_of
 from rushlight.random.choose_loop import Loop
 from rushlight.random.fma import narrow
 
-from .stream import Stream
+from .stream import MAX_SMALL_DRAW, Stream
 from .uniform import largest
 
 _LOOP = Loop("exchanged")
 MIN_VECTORIZED = 1000  # below this many numbers a Python loop is faster than the vectorized exchange
+MAX_LISTED = 16  # up to this many numbers, Python's integers are faster than NumPy's calls
 _ONE_WORD = 2**28  # ranges below this take one word per number, others two
 _LARGEST_PERMUTATION = (2**32 - 1) // 20
 
@@ -30,12 +31,23 @@ def randint(stream: Stream, low: int, high: int, shape: Shape, dtype: DType = np
     >>> rushlight.Generator().manual_seed(0).randint(0, 10, 5)
     array([4, 9, 3, 0, 3])
     """
+    if dtype == np.int64 and 0 <= low < high < _ONE_WORD and (n := count_of(shape)) <= MAX_SMALL_DRAW:
+        made = few(stream.words(n), low, high - low)
+        return made if made.shape == shape else made.reshape(shape)
     out, flat = empty("randint", shape, dtype, "iubf")
     check_range(out.dtype, low, high)
     if kind_of(out.dtype) == "f":
         low, high = inner_range(low, high, out.dtype)
     _fill(stream, flat, low, high - low)
     return out
+
+
+def few(words: np.ndarray, low: int, count: int) -> np.ndarray:
+    """low + w mod count for a few words of 32 bits, (n,) int64."""
+    if len(words) <= MAX_LISTED:
+        return np.array([low + w % count for w in words.tolist()], np.int64)
+    made = (words % np.uint32(count)).astype(np.int64)
+    return made + low if low else made
 
 
 def random_(stream: Stream, shape: Shape, dtype: DType = np.int64, low: int | None = None) -> np.ndarray:

@@ -7,11 +7,11 @@ from functools import cache
 import numpy as np
 
 from rushlight.base.errors import runtime_error
-from rushlight.random.blocks import DType, Shape, blocks, empty
+from rushlight.random.blocks import DType, Shape, blocks, count_of, empty
 from rushlight.random.choose_loop import Loop
 from rushlight.random.fma import fma32, fma64, narrow
 
-from .stream import Stream
+from .stream import MAX_SMALL_DRAW, Stream
 
 _LOOP = Loop("uniforms")
 UNIT = np.float32(0), np.float32(1)
@@ -26,8 +26,11 @@ def uniform(stream: Stream, shape: Shape, dtype: DType = np.float32, low: float 
     >>> rushlight.Generator().manual_seed(42).uniform(3)
     array([0.88226926, 0.91500396, 0.38286376], dtype=float32)
     """
-    out, parts = empty("uniform_", shape, dtype, "fc")
     unit = low == 0.0 and high == 1.0
+    if unit and dtype == np.float32 and (n := count_of(shape)) <= MAX_SMALL_DRAW:
+        made = stream.uniform24(n).copy()
+        return made if made.shape == shape else made.reshape(shape)
+    out, parts = empty("uniform_", shape, dtype, "fc")
     if not unit:
         check_bounds(parts.dtype, low, high)
     if parts.itemsize == 8:

@@ -9,7 +9,7 @@ import inspect
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from functools import wraps
+from functools import partial, wraps
 from typing import Any
 
 import numpy as np
@@ -90,7 +90,9 @@ class Events:
         for name in ("argmax", "max"):
             self.assign(Tensor, name, self.decision(name, getattr(Tensor, name)))
             public = sys.modules["rushlight"]
+            forget(name)
             self.assign(public, name, self.decision(name, getattr(public, name)))
+            self.undo.append(partial(forget, name))  # runs before the name is restored
         for name in ("__eq__", "eq"):
             self.assign(Tensor, name, self.comparison(getattr(Tensor, name)))
         for batches in (dataloader._SingleProcessDataLoaderIter, dataloader.WorkerIterator):
@@ -235,6 +237,13 @@ class Events:
             self.send(event, optimizer)
 
         return hook
+
+
+def forget(name: str) -> None:
+    """Make the module `torch` of `rushlight run` look the function up again (Torch in compat/hook.py keeps it)."""
+    ours, torch = sys.modules["rushlight"], sys.modules.get("torch")
+    if torch is not None and torch.__file__ == ours.__file__ and vars(torch).get(name) is getattr(ours, name):
+        delattr(torch, name)
 
 
 def tensors_of(batch: Any) -> Iterable[Tensor]:

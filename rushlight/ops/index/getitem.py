@@ -13,7 +13,7 @@ from rushlight.base.dtypes import holding
 from rushlight.base.errors import explain, index_error, runtime_error, type_error, value_error, warn
 from rushlight.core.build import unrecorded
 from rushlight.core.tensor import Tensor, created, from_array, method, noticed
-from rushlight.core.views import assign
+from rushlight.core.views import assign, wrote
 from rushlight.kernels.index import HERE
 from rushlight.ops.index.index_tensors import index, write_at
 from rushlight.ops.shape.view_functions import unbind
@@ -169,6 +169,8 @@ def write(x: Tensor, key: Any, value: Any) -> None:
     if key is False:  # nothing is written: the version does not change
         return
     parts, tensors = parse(key)
+    if not tensors and written_at_once(x, parts, value):
+        return
     if not isinstance(value, Tensor):
         if value is None or isinstance(value, (str, list, dict)):
             raise type_error(
@@ -196,6 +198,28 @@ def write(x: Tensor, key: Any, value: Any) -> None:
     while value._array.ndim > region._array.ndim and value._array.shape[0] == 1:
         value = value[0]
     assign(region, value)
+
+
+def written_at_once(x: Tensor, parts: tuple, value: Any) -> bool:
+    """Write outside the graph, without a tensor for the region. False for a write that needs `assign`: nothing is
+    written then."""
+    if value.__class__ is int or value.__class__ is float:
+        if not unrecorded(x, ()):
+            return False
+        array = holding(value, x.dtype)
+    elif isinstance(value, Tensor) and unrecorded(x, (value,)):
+        array = value._array
+    else:
+        return False
+    memory = x._array
+    if array.dtype != memory.dtype or memory.__class__ is not ndarray or array.__class__ is not ndarray:
+        return False
+    try:
+        memory[parts][...] = array
+    except (IndexError, ValueError):  # `assign` finds the words
+        return False
+    wrote(x)
+    return True
 
 
 def check_same_dtype(x: Tensor, value: Tensor) -> None:

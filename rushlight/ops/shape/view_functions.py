@@ -21,6 +21,9 @@ from rushlight.ops.shape import views as s
 from rushlight.ops.tensor.node_names import called
 
 
+ONLY_TENSORS = frozenset((Tensor,))
+
+
 def several(tensors: Any, name: str) -> Any:
     """The argument if it is a list or tuple of tensors. TypeError for anything else."""
     if isinstance(tensors, Tensor):
@@ -28,6 +31,8 @@ def several(tensors: Any, name: str) -> Any:
             f"{name}(): argument 'tensors' (position 1) must be tuple of Tensors, not Tensor",
             "give a list, or use unbind()",
         )
+    if ONLY_TENSORS.issuperset(map(type, tensors)):
+        return tensors
     for i, t in enumerate(tensors):
         if not isinstance(t, Tensor):
             what = "None" if t is None else type(t).__name__
