@@ -69,7 +69,9 @@ def run(engine: str, threads: int, program: list, site: str, **variables: str) -
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", help="programs with this text in their name")
-    parser.add_argument("--program", type=Path, help="a program instead of the list; further arguments are passed to it")
+    parser.add_argument(
+        "--program", type=Path, help="a program instead of the list; further arguments are passed to it"
+    )
     parser.add_argument("--threads", type=int, nargs="*", default=[1, 2])
     parser.add_argument("--turns", type=int, default=3)
     parser.add_argument("--before", help="a second checkout of rushlight")

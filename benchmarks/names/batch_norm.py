@@ -1,6 +1,6 @@
 """An MLP over three letters with batch norm written by hand, plain tensors, updates by hand; as a lecture writes it.
 
-    python batch_norm.py; rushlight run batch_norm.py"""
+python batch_norm.py; rushlight run batch_norm.py"""
 
 import argparse
 import random

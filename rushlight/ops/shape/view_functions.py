@@ -20,7 +20,6 @@ from rushlight.ops.composites import composite
 from rushlight.ops.shape import views as s
 from rushlight.ops.tensor.node_names import called
 
-
 ONLY_TENSORS = frozenset((Tensor,))
 
 
