@@ -217,7 +217,7 @@ def holding(numbers: Any, d: dtype) -> np.ndarray:
     out of range. (For an unsigned dtype of n bits, a negative k becomes 2^n + k.)
     """
     kind, python = d.numpy.kind, numbers.__class__
-    if python is float and kind == "f" and -6e4 < numbers < 6e4 or python is int and -1 < numbers < 128:
+    if python is float and kind == "f" and -6e4 < numbers < 6e4 or python is int and -(kind in "if") <= numbers < 128:
         return np.array(numbers, d.numpy)  # without checks, for speed
     a, wrong = np.asarray(numbers), False
     if a.dtype == d.numpy:

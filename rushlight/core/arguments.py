@@ -182,7 +182,24 @@ def binder(op: Op) -> Callable[[Sequence, dict], tuple]:
             raise type_error(f"{op.called}() missing required argument: {', '.join(lacking)}")
         return values
 
-    return bind
+    return with_plain_sizes(bind) if names == ("x", "shape") and variadic else bind
+
+
+def with_plain_sizes(bind: Callable[[Sequence, dict], tuple]) -> Callable[[Sequence, dict], tuple]:
+    """`bind` of x.view(2, 3) and x.view((2, 3)): ints that need no conversion are taken at once."""
+
+    def bind_sizes(args: Sequence, kwargs: dict) -> tuple:
+        if len(args) > 1 and not kwargs and args[0] is not None:
+            numbers = args[1:] if args[1].__class__ is int else args[1]
+            if numbers.__class__ is tuple:
+                for n in numbers:
+                    if n.__class__ is not int or n < -1:
+                        break
+                else:
+                    return args[0], numbers
+        return bind(args, kwargs)
+
+    return bind_sizes
 
 
 def short_way(op: Op, names: tuple[str, ...]) -> Callable[[Sequence], tuple | None] | None:

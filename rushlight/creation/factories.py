@@ -108,10 +108,11 @@ def tensor(
     tensor([[1., 2.],
             [3., 4.]])
     """
+    if data.__class__ is list or data.__class__ is tuple:
+        return made(of_lists(data, dtype), dtype, requires_grad, device)  # new memory
     if isinstance(data, Tensor):
         warn(COPIES.format("torch.tensor(sourceTensor)"))
-    array = np.array(array_of(data, dtype))
-    return made(array, dtype, requires_grad, device)
+    return made(np.array(array_of(data, dtype)), dtype, requires_grad, device)
 
 
 COPIES = (
