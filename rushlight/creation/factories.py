@@ -187,7 +187,8 @@ def as_tensor(data: Any, dtype: Dtype = None, device: Any = None) -> Tensor:
         return data.to(device, dtype)
     array = data if isinstance(data, np.ndarray) else array_of(data, dtype)
     dtypes.of(array.dtype)
-    expose(array)
+    if isinstance(array, np.ndarray):  # not a NumPy scalar
+        expose(array)
     return made(array, dtype, False, device)
 
 
