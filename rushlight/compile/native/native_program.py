@@ -15,11 +15,12 @@ from rushlight.base.array_memory import is_exposed, offset_of_data
 from rushlight.base.threads import cores
 from rushlight.compile.capture.input_sources import find
 from rushlight.compile.graph import Graph, Value
+from rushlight.compile.guards.memory_words import Words, slot_offset, supported
 from rushlight.compile.native import anchors  # noqa: F401
 from rushlight.compile.native.lowering import BASE_WORD, Lowering
 from rushlight.compile.native.places import NotNative, WrongInput
 from rushlight.core.node import clock
-from rushlight.core.tensor import writes_of
+from rushlight.core.tensor import Tensor, writes_of
 from rushlight.loops.llvm import BYTE, POINTER, Function, host
 from rushlight.loops.spin_pool import pool
 from rushlight.ops.linalg.matmul import linear, mm
@@ -74,6 +75,9 @@ class NativeProgram:
         self.enter = self.entry(low, used)
         self.seen, self.versions = -1, [-1] * len(self.tensors)
         self.parameters: list[np.ndarray] = []
+        # the words that change if a parameter gets other memory
+        places = [id(t) + slot_offset(Tensor, "_array") for t in self.tensors] if supported() else []
+        self.moved = Words(places) if places else None
 
     def make_table(self, low: Lowering) -> None:
         """The table of addresses, the arena and the barrier."""
@@ -131,6 +135,8 @@ class NativeProgram:
         if any(map(is_exposed, arrays)):
             raise NotNative("a parameter shares its memory with NumPy")
         self.parameters = list(arrays)
+        if self.moved is not None:
+            self.moved.copy()
         known: dict[Value, np.ndarray] = dict(zip(self.state, arrays))
 
         def array(v: Value) -> np.ndarray:

@@ -181,7 +181,10 @@ class Writer:
     def native_state(self) -> list[str]:
         """The tests for a native function, which writes to no argument: parameters are in the same memory as before,
         since the function has a table of addresses."""
-        part, names = self.program.forward, self.names
+        part, names, moved = self.program.forward, self.names, self.program.native.moved
+        if moved is not None:
+            names["compare"], names["moved"] = moved.compare, moved.place
+            return [f"if not holds(): {BACK}", "compare()", f"if part._views is None or moved.value: {BACK}"]
         names["array_of"], names["is_not"] = attrgetter("_array"), is_not
         names["parameters"] = [what for place, what in part.sources if place == "state"]
         return [
