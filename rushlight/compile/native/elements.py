@@ -11,12 +11,13 @@ import numpy as np
 
 from rushlight.compile.graph import Call, Value, with_each
 from rushlight.compile.native.places import NotNative
+from rushlight.compile.native.schedule import Group
 from rushlight.compile.passes.fuse import same_elements
 from rushlight.compile.passes.simplify import uniform
 from rushlight.core.table import TABLE
 from rushlight.fast.rule_text import BOOL, NotFused, Scalar, expression
 from rushlight.loops import llvm
-from rushlight.loops.llvm import TYPES, Function
+from rushlight.loops.llvm import TYPES, Function, Module, Target
 from rushlight.loops.llvm_math import functions
 
 SIGNS = {
@@ -80,3 +81,12 @@ def computed(f: Function, steps: list[Call], known: Mapping[Value, llvm.Value]) 
         except NotFused:
             raise NotNative(f"{step.op} has no formula") from None
     return {v: s.text for v, s in env.items()}
+
+
+def written(target: Target, group: Group) -> int:
+    """The number of instructions of a group's elementwise steps."""
+    f = Function(Module(target), "tried", "")
+    given = [*group.reads(), *(group.anchor.outs if group.anchor else ())]
+    numbers = {v: f.number(TYPES[v.dtype.name], 1, target.lanes) for v in given if v.dtype.name in TYPES}
+    computed(f, group.steps, numbers)
+    return len(f.lines)

@@ -24,6 +24,7 @@ from rushlight.core.tensor import Tensor, writes_of
 from rushlight.loops.llvm import BYTE, POINTER, Function, host
 from rushlight.loops.spin_pool import pool
 from rushlight.ops.linalg.matmul import linear, mm
+from rushlight.ops.nn.attention import attention
 from rushlight.ops.nn.conv import convolution
 
 ALIGN = 64
@@ -48,6 +49,8 @@ def terms(step: Any) -> int:
     if step.runs(convolution):
         weight = step.args[1]
         return weight.size // max(weight.shape[0], 1)
+    if step.runs(attention):
+        return 2 * step.args[0][1].shape[-2]  # the keys
     return step.args[0].shape[-1] if step.runs(linear, mm) else 4
 
 

@@ -32,25 +32,24 @@ class Packing:
 
     def write(self, base: Number, target: llvm.Value) -> None:
         """base: the place of the first number. target: the address of the panels."""
-        wide = self.vectors * self.width
-        whole = self.columns // wide
+        f, width, wide = self.f, self.width, self.vectors * self.width
+        whole, distance = self.columns // wide, width * self.strides[1]
 
-        def panel(j: Number) -> None:
-            to = self.f.at(target, j * (self.length * wide), FLOAT)
-            for v in range(self.vectors):
-                self.column(self.f.whole(base) + (j * wide + v * self.width) * self.strides[1], to, v, self.vectors)
+        def panel(j: Number, vectors: int, full: int) -> None:
+            """`full` vectors of a panel with `vectors` vectors."""
+            to, start = f.at(target, j * (self.length * wide), FLOAT), f.whole(base) + j * wide * self.strides[1]
+            f.loop(0, full, 1, lambda v: self.column(start + v * distance, to, v, vectors, width))
+            if full < vectors:
+                self.column(start + full * distance, to, full, vectors, self.columns % width)
 
-        self.f.loop(0, whole, 1, panel)
+        f.loop(0, whole, 1, lambda j: panel(j, self.vectors, self.vectors))
         rest = self.columns - whole * wide
-        vectors = -(-rest // self.width)
-        to = self.f.at(target, whole * self.length * wide, FLOAT)
-        for v in range(vectors):
-            start = self.f.whole(base) + (whole * wide + v * self.width) * self.strides[1]
-            self.column(start, to, v, vectors, min(self.width, rest - v * self.width))
+        if rest:
+            panel(whole, -(-rest // width), rest // width)
 
-    def column(self, base: Number, to: llvm.Value, v: int, vectors: int, valid: int | None = None) -> None:
+    def column(self, base: Number, to: llvm.Value, v: Number, vectors: int, valid: int) -> None:
         """One vector of columns: the numbers of all rows."""
-        f, width, valid = self.f, self.width, valid or self.width
+        f, width = self.f, self.width
         place = lambda k: (f.whole(k) * vectors + v) * width
         if self.strides[0] != 1 or self.strides[1] == 1:
             lanes = Lanes([], 0, width, valid)

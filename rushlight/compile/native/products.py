@@ -3,12 +3,14 @@ matrices."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
 from typing import Any
 
 import numpy as np
 
 from rushlight.compile.graph import Value
+from rushlight.compile.native.elements import written
 from rushlight.compile.native.loop_nest import Lanes, Pieces, index
 from rushlight.compile.native.lowering import Lowering, Step, anchor
 from rushlight.compile.native.packing import pack, unraveled, wanted_order
@@ -20,6 +22,7 @@ from rushlight.loops.llvm import FLOAT, Number
 from rushlight.ops.linalg import matmul
 
 SINGLE = np.dtype(np.float32)
+FEW_INSTRUCTIONS = 16
 
 
 @anchor(matmul.linear)
@@ -143,6 +146,9 @@ class Product:
         self.made = group.anchor.outs[0]
         self.a, self.panels = step.pointer(x), step.pointer(panels)
         self.biases = None if bias is None else step.pointer(step.place(bias))
+        # many instructions for each number are written once, in a loop over the tile's rows
+        wide = written(step.f.module.target, group) > FEW_INSTRUCTIONS
+        self.room: Any = step.f.room(self.tile * self.vectors * self.width, FLOAT) if wide else None
         self.head: list[Number] = []  # coordinates of the batch dimensions
         self.base: Number = x.offset
         self.panel_row: int | None = None  # the distance of the rows of a second factor that is not packed
@@ -187,12 +193,25 @@ class Product:
         start = [self.started(column, v, spans[v]) for v in range(vectors)] * count
         read = None if self.panel_row is None else valid
         sums = accumulate(f, self.a, rows, [(self.length, stride)], panel, vectors, start, self.panel_row, read)
-        for k in range(count):
-            for v in range(vectors):
-                at = [*self.head, m + k, column + v * self.width]
-                if len(self.made.shape) == 1:
-                    at = at[1:]
-                self.pieces.finish({self.made: sums[k * vectors + v]}, Lanes(at, len(at) - 1, self.width, spans[v]))
+        if self.room is None or count == 1:
+            for k in range(count):
+                self.finish(m + k, column, sums[k * vectors : (k + 1) * vectors], spans)
+            return
+        for k, x in enumerate(sums):
+            f.store(x, self.room, k * self.width)
+        f.loop(0, count, 1, lambda k: self.finish(m + k, column, self.kept(k, vectors), spans))
+
+    def kept(self, k: Number, vectors: int) -> list[llvm.Value]:
+        """The sums of a row of the tile, from the stack."""
+        return [self.step.f.load(self.room, (k * vectors + v) * self.width, FLOAT, self.width) for v in range(vectors)]
+
+    def finish(self, m: Number, column: Number, sums: Sequence[llvm.Value], spans: Sequence[int]) -> None:
+        """The elementwise steps of a row of the tile."""
+        for v, total in enumerate(sums):
+            at = [*self.head, m, column + v * self.width]
+            if len(self.made.shape) == 1:
+                at = at[1:]
+            self.pieces.finish({self.made: total}, Lanes(at, len(at) - 1, self.width, spans[v]))
 
     def started(self, column: Number, v: int, valid: int) -> llvm.Value:
         """The bias of a vector of columns, or zeros."""

@@ -5,6 +5,7 @@ from collections.abc import Callable
 import numpy as np
 
 import rushlight
+from rushlight.compile.native import native_program
 
 RNG = np.random.default_rng(0)
 
@@ -34,3 +35,10 @@ def assert_same(function: Callable, *arrays: np.ndarray, tolerance: float = 1e-6
     assert np.array_equal(np.where(finite, 0, want), np.where(np.isfinite(got), 0, got), equal_nan=True)
     largest = np.abs(want[finite]).max(initial=1e-30)
     assert np.abs(want[finite] - got[finite]).max(initial=0) <= tolerance * largest
+
+
+def assert_same_on_cores(monkeypatch, function: Callable, *arrays: np.ndarray, tolerance: float = 1e-6) -> None:
+    """`assert_same` where two cores share each step."""
+    monkeypatch.setattr(native_program, "PARALLEL_FROM_WORK", 0)
+    monkeypatch.setattr(native_program, "cores", lambda: 2)
+    assert_same(function, *arrays, tolerance=tolerance)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import rushlight.nn.functional as F
-from tests.compile.native.native_case import assert_same, normal
+from tests.compile.native.native_case import assert_same, assert_same_on_cores, normal
 
 pytest.importorskip("llvmlite")
 attend = F.scaled_dot_product_attention
@@ -69,3 +69,10 @@ def test_numbers_of_other_strides():
 def test_scores_of_huge_numbers():
     q, k, v = normal(1, 2, 20, 8) * 100, normal(1, 2, 23, 8), normal(1, 2, 23, 8)
     assert_same(lambda q, k, v: attend(q, k, v) + 1, q, k, v, tolerance=1e-4)  # scores of 1,000 have 1e-4 of error
+
+
+@pytest.mark.faster
+@pytest.mark.parametrize("queries", [1, 20, 150])
+def test_heads_on_two_cores(monkeypatch, queries):
+    q, k, v = normal(1, 3, queries, 8), normal(1, 3, 23, 8), normal(1, 3, 23, 8)
+    assert_same_on_cores(monkeypatch, lambda q, k, v: attend(q, k, v) + 1, q, k, v, tolerance=2e-6)

@@ -3,7 +3,7 @@
 import pytest
 
 import rushlight
-from tests.compile.native.native_case import assert_same, normal
+from tests.compile.native.native_case import assert_same, assert_same_on_cores, normal
 
 pytest.importorskip("llvmlite")
 
@@ -66,3 +66,10 @@ def test_equal_rows_and_equal_columns():
     x, y = normal(5, 9), normal(1, 20)
     assert_same(lambda a, b: a @ b.expand(9, 20) + 1, x, y, tolerance=2e-6)
     assert_same(lambda a, b: a @ b.expand(20, 20)[:, :9].T + 1, x, y, tolerance=2e-6)
+
+
+@pytest.mark.faster
+@pytest.mark.parametrize("shape", [(3, 20, 33), (1, 100, 33), (2, 33), (1, 33)])
+def test_products_on_two_cores(monkeypatch, shape):
+    x, y = normal(*shape), normal(40, 33)
+    assert_same_on_cores(monkeypatch, lambda a, b: a @ b.T + 1, x, y, tolerance=2e-6)

@@ -5,7 +5,7 @@ import pytest
 
 import rushlight
 import rushlight.nn.functional as F
-from tests.compile.native.native_case import assert_same, normal
+from tests.compile.native.native_case import assert_same, assert_same_on_cores, normal
 
 pytest.importorskip("llvmlite")
 
@@ -85,3 +85,11 @@ def test_rows_of_no_numbers_stay_as_they_are():
     with rushlight.no_grad():
         compiled = rushlight.compile(lambda x: x.sum(1) + 1)
         assert compiled(rushlight.ones(3, 0)).tolist() == [1, 1, 1]
+
+
+@pytest.mark.faster
+@pytest.mark.parametrize("dim", [0, 1, 2])
+def test_rows_on_two_cores(monkeypatch, dim):
+    assert_same_on_cores(monkeypatch, lambda x: F.softmax(x, dim) + 1, normal(3, 17, 300))
+    assert_same_on_cores(monkeypatch, lambda x: x.sum(dim), normal(3, 17, 300), tolerance=1e-5)
+    assert_same_on_cores(monkeypatch, lambda x: x.amax((0, 1)), normal(3, 17, 300), tolerance=0)
