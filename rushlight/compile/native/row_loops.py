@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 from math import prod
+from typing import Any
 
 import numpy as np
 
@@ -21,6 +22,7 @@ from rushlight.loops.llvm_math import functions
 
 UNROLL = 4  # vectors of a long row in one round, each with sums of its own
 ROOM_NUMBERS = 1 << 16  # a longer row is computed again in each sweep instead of being kept on the stack
+COLUMNS = 8  # vectors of rows that are folded together: a line of the cache after the other is read
 LONGEST_ROW = 1 << 18  # sums of more numbers would lose digits
 Change = Callable[[Value], Value]
 
@@ -47,12 +49,19 @@ TOP = Fold(-np.inf, larger)  # of numbers whose nan are found later
 
 
 class Rows:
-    """The rows of x. `shape`: the space, with strides of x's elements; `strides`: of all other arrays, in this space;
-    `body`: what happens to each row."""
+    """The rows of x. `strides`: of all other arrays, in x's dimensions; `body`: called with each row. `fold`: the only
+    sweep of `body`, if it has one."""
 
     def __init__(
-        self, step: Step, x: Place, reduced: Sequence[int], strides: Sequence[tuple[int, ...]], body: Callable
+        self,
+        step: Step,
+        x: Place,
+        reduced: Sequence[int],
+        strides: Sequence[tuple[int, ...]],
+        body: Callable,
+        fold: Fold | None = None,
     ):
+        self.fold = fold
         self.step, self.f, self.x, self.body = step, step.f, x, body
         self.width, self.target = step.f.module.target.lanes, step.f.module.target
         self.pointer = step.pointer(x)
@@ -84,8 +93,10 @@ class Rows:
         loops = [*self.outer]
         lanes = None if self.in_row or not loops else loops.pop()
         if not loops:
-            run = lambda: self.last(lanes)
-            self.step.alone(run) if lanes is None or lanes[0] < 8 * self.width else self.shared(lanes)
+            if lanes is None:
+                self.step.alone(lambda: self.last(None))
+            else:
+                self.last(lanes, shared=True)
             return
 
         def nested(depth: int) -> None:
@@ -103,25 +114,26 @@ class Rows:
 
         nested(0)
 
-    def last(self, lanes: tuple[int, int] | None) -> None:
-        """The innermost loop over rows, if lanes are rows; else one row."""
+    def last(self, lanes: tuple[int, int] | None, shared: bool = False) -> None:
+        """The innermost loop over rows, if lanes are rows; else one row. `shared`: threads share the whole blocks of
+        rows."""
         if lanes is None:
             self.row(self.width)
             return
         size, d = lanes
-        whole = size // self.width * self.width
-        self.f.loop(0, whole, self.width, lambda i: self.row_at(d, i, self.width))
-        if whole < size:
-            self.row_at(d, whole, size - whole)
+        block = self.width if self.fold is None else self.width * COLUMNS
+        whole = lambda i: self.row_at(d, i, self.width)
+        start, stop = self.step.share(size // block) if shared else (0, size // block)
+        self.f.loop(start, stop, 1, lambda j: (whole if self.fold is None else self.columns)(j * block))
+        rest = size // block * block
 
-    def shared(self, lanes: tuple[int, int]) -> None:
-        """Vectors of rows, which threads share."""
-        size, d = lanes
-        start, stop = self.step.share(size // self.width)
-        self.f.loop(start, stop, 1, lambda j: self.row_at(d, self.f.whole(j) * self.width, self.width))
-        rest = size % self.width
-        if rest:
-            self.step.alone(lambda: self.row_at(d, size - rest, rest))
+        def others() -> None:
+            end = size // self.width * self.width
+            self.f.loop(rest, end, self.width, whole)
+            if end < size:
+                self.row_at(d, end, size - end)
+
+        self.step.alone(others) if shared else others()
 
     def row_at(self, d: int, i: Number, valid: int) -> None:
         self.at[d] = i
@@ -135,6 +147,30 @@ class Rows:
         self.body((ShortRow if short else LongRow)(self, valid, positions))
         for _, d in self.inner:
             self.at[d] = 0
+
+    def columns(self, first: Number) -> None:
+        """Some vectors of rows from row `first`, folded together."""
+        fold, f = self.fold, self.f
+        assert fold is not None
+
+        def nested(dims: Sequence[tuple[int, int]], sums: Sequence[Value]) -> list[Value]:
+            if not dims:
+                made = []
+                for k, total in enumerate(sums):
+                    self.at[self.along] = first + k * self.width
+                    made.append(fold.combine(fold.of(self.read(self.width)), total))
+                return made
+            (size, d), *inner = dims
+
+            def one(i: Number, *sums: Value) -> list[Value]:
+                self.at[d] = i
+                return nested(inner, sums)
+
+            return f.loop(0, size, 1, one, sums)
+
+        for k, total in enumerate(nested(self.inner, [f.number(FLOAT, fold.start, self.width)] * COLUMNS)):
+            self.at[self.along] = first + k * self.width
+            self.body(Folded(self, self.width, total))
 
     def lanes(self, valid: int) -> Lanes:
         return Lanes([*self.at], self.along, self.count, valid)
@@ -156,6 +192,16 @@ class Rows:
             return x
         inside = self.f.mask(FLOAT, valid, self.width)[1]
         return llvm.select(inside, x, self.f.number(FLOAT, start, self.width))
+
+
+class Folded:
+    """A vector of rows that is folded already."""
+
+    def __init__(self, rows: Rows, valid: int, total: Value):
+        self.rows, self.valid, self.total = rows, valid, total
+
+    def sweep(self, change: Change | None, *folds: Fold) -> list[Value]:
+        return [self.total]
 
 
 class ShortRow:
@@ -292,4 +338,4 @@ class LongRow:
         self.loop(body, [])
 
 
-Row = ShortRow | LongRow
+Row = Any  # a ShortRow, LongRow or Folded

@@ -25,27 +25,27 @@ SINGLE = np.dtype(np.float32)
 
 @anchor(reduce.sum)
 def sum_(low: Lowering, group: Group) -> None:
-    reduced(low, group, lambda row, _: row.sweep(None, SUM)[0])
+    folded(low, group, SUM)
 
 
 @anchor(reduce.mean)
 def mean(low: Lowering, group: Group) -> None:
-    reduced(low, group, lambda row, n: row.sweep(None, SUM)[0] / float(n))
+    folded(low, group, SUM, lambda total, n: total / float(n))
 
 
 @anchor(reduce.prod)
 def prod_(low: Lowering, group: Group) -> None:
-    reduced(low, group, lambda row, _: row.sweep(None, PRODUCT)[0])
+    folded(low, group, PRODUCT)
 
 
 @anchor(reduce.amax)
 def amax(low: Lowering, group: Group) -> None:
-    reduced(low, group, lambda row, _: row.sweep(None, LARGEST)[0])
+    folded(low, group, LARGEST)
 
 
 @anchor(reduce.amin)
 def amin(low: Lowering, group: Group) -> None:
-    reduced(low, group, lambda row, _: row.sweep(None, SMALLEST)[0])
+    folded(low, group, SMALLEST)
 
 
 @anchor(reduce.logsumexp)
@@ -61,8 +61,15 @@ def logsumexp(low: Lowering, group: Group) -> None:
     reduced(low, group, number)
 
 
-def reduced(low: Lowering, group: Group, number: Callable[[Row, int], llvm.Value]) -> None:
-    """out = number(row, its length) for each row of x. args: x, dim, keepdim."""
+def folded(
+    low: Lowering, group: Group, fold: Fold, after: Callable[[llvm.Value, int], llvm.Value] = lambda total, n: total
+) -> None:
+    """out = after(the folded row, its length)."""
+    reduced(low, group, lambda row, n: after(row.sweep(None, fold)[0], n), fold)
+
+
+def reduced(low: Lowering, group: Group, number: Callable[[Row, int], llvm.Value], fold: Fold | None = None) -> None:
+    """out = number(row, its length) for each row of x. args: x, dim, keepdim. `fold`: the only sweep of `number`."""
     x, dim, keepdim = group.anchor.args
     made = group.anchor.outs[0]
     if x.dtype != SINGLE or made.dtype != SINGLE:
@@ -91,7 +98,7 @@ def reduced(low: Lowering, group: Group, number: Callable[[Row, int], llvm.Value
         else:
             pieces.finish({made: found}, Lanes(at, own[rows.along] or 0, rows.width, row.valid))
 
-    rows = Rows(step, place, dims, [spread(s) for s in (pieces.out_strides, *pieces.strides.values())], body)
+    rows = Rows(step, place, dims, [spread(s) for s in (pieces.out_strides, *pieces.strides.values())], body, fold)
     rows.write()
 
 

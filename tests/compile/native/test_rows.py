@@ -93,3 +93,12 @@ def test_rows_on_two_cores(monkeypatch, dim):
     assert_same_on_cores(monkeypatch, lambda x: F.softmax(x, dim) + 1, normal(3, 17, 300))
     assert_same_on_cores(monkeypatch, lambda x: x.sum(dim), normal(3, 17, 300), tolerance=1e-5)
     assert_same_on_cores(monkeypatch, lambda x: x.amax((0, 1)), normal(3, 17, 300), tolerance=0)
+
+
+@pytest.mark.faster
+@pytest.mark.parametrize("columns", [128, 300])
+def test_columns_in_blocks(monkeypatch, columns):
+    x = normal(2, 50, columns)
+    assert_same(lambda x: x.mean(1) + 1, x)
+    assert_same(lambda x: x.amin(1), x, tolerance=0)
+    assert_same_on_cores(monkeypatch, lambda x: x.mean((0, 1)) + 1, x)
