@@ -13,11 +13,14 @@ from typing import Any
 
 import numpy as np
 
+from rushlight.compile.native.elements import computed
 from rushlight.compile.native.loop_nest import Lanes, index, load, merged
 from rushlight.compile.native.lowering import Step
 from rushlight.compile.native.places import NotNative, Place
+from rushlight.compile.native.schedule import Group, outside
+from rushlight.compile.passes.simplify import uniform
 from rushlight.loops import llvm
-from rushlight.loops.llvm import FLOAT, Number, Value
+from rushlight.loops.llvm import FLOAT, TYPES, Number, Value
 from rushlight.loops.llvm_math import functions
 
 UNROLL = 4  # vectors of a long row in one round, each with sums of its own
@@ -48,25 +51,51 @@ LARGEST, SMALLEST = Fold(-np.inf, F32["maximum"]), Fold(np.inf, F32["minimum"])
 TOP = Fold(-np.inf, larger)  # of numbers whose nan are found later
 
 
+class Source:
+    """The numbers of rows: elements of x, or elementwise steps on elements of several values. `shape`: of the space;
+    `place`: x in the space."""
+
+    def __init__(self, step: Step, group: Group, shape: tuple[int, ...], place: Place | None):
+        self.step, self.steps, self.out = step, group.before, group.anchor.args[0]
+        self.places = {self.out: place} if place else {v: step.place(v) for v in read_before(group)}
+        self.strides = {v: p.spread(shape) for v, p in self.places.items()}
+        self.x = place or next(p for p in self.places.values() if p.shape == shape)  # the layout that loops follow
+
+    def read(self, lanes: Lanes) -> Value:
+        """The numbers at a place."""
+        f, known = self.step.f, {}
+        for v, place in self.places.items():
+            strides = self.strides[v]
+            where, stride = index(place.offset, lanes.at, strides), strides[lanes.along] if lanes.count else 0
+            known[v] = load(f, self.step.pointer(place), where, TYPES[v.dtype.name], stride, lanes)
+        found = computed(f, self.steps, known)[self.out] if self.steps else known[self.out]
+        return llvm.repeated(found, lanes.count) if lanes.count and not found.lanes else found
+
+
+def read_before(group: Group) -> list[Any]:
+    """The values that the steps before an anchor read from memory."""
+    return [v for v in outside(group.before) if v.kind != "constant" or uniform(v) is None]
+
+
 class Rows:
-    """The rows of x. `strides`: of all other arrays, in x's dimensions; `body`: called with each row. `fold`: the only
-    sweep of `body`, if it has one."""
+    """The rows of `source`. `strides`: of all other arrays, in x's dimensions; `body`: called with each row; `fold`:
+    the only sweep of `body`, if it has one."""
 
     def __init__(
         self,
         step: Step,
-        x: Place,
+        source: Source,
         reduced: Sequence[int],
         strides: Sequence[tuple[int, ...]],
         body: Callable,
         fold: Fold | None = None,
     ):
-        self.fold = fold
-        self.step, self.f, self.x, self.body = step, step.f, x, body
+        self.fold, self.source = fold, source
+        self.step, self.f, self.x, self.body = step, step.f, source.x, body
         self.width, self.target = step.f.module.target.lanes, step.f.module.target
-        self.pointer = step.pointer(x)
+        x = self.x
         order = sorted([d for d, n in enumerate(x.shape) if n > 1], key=lambda d: -x.strides[d])
-        arrays = [x.strides, *strides]
+        arrays = [*source.strides.values(), *strides]
         self.outer = merged([d for d in order if d not in reduced], x.shape, arrays)
         self.inner = merged([d for d in order if d in reduced], x.shape, arrays)
         self.at: list[Number] = [0] * max(len(x.shape), 1)
@@ -177,10 +206,7 @@ class Rows:
 
     def read(self, valid: int) -> Value:
         """x at the present place."""
-        where = index(self.x.offset, self.at, self.x.strides)
-        return load(
-            self.f, self.pointer, where, FLOAT, self.x.strides[self.along] if self.count else 0, self.lanes(valid)
-        )
+        return self.source.read(self.lanes(valid))
 
     def folded(self, fold: Fold, x: Value) -> Value:
         """One number for each row, of the folded vector."""
@@ -304,7 +330,8 @@ class LongRow:
 
     def sweep(self, change: Change | None, *folds: Fold) -> list[Value]:
         f = self.rows.f
-        room = None if change is None else self.room
+        again = change is not None or (self.rows.source.steps and not self.kept)  # else x is read again
+        room = self.room if again else None
 
         def body(slot: int, position: Number, valid: int, carried: Sequence[Value]) -> list[Value]:
             x = self.current(position, valid)

@@ -11,7 +11,20 @@ from rushlight.compile.graph import Call, Value
 from rushlight.compile.native.loop_nest import Lanes, Pieces, index, load
 from rushlight.compile.native.lowering import Lowering, Step, anchor
 from rushlight.compile.native.places import NotNative, Place
-from rushlight.compile.native.row_loops import F32, LARGEST, PRODUCT, SMALLEST, SQUARES, SUM, TOP, Fold, Row, Rows
+from rushlight.compile.native.row_loops import (
+    F32,
+    LARGEST,
+    PRODUCT,
+    SMALLEST,
+    SQUARES,
+    SUM,
+    TOP,
+    Fold,
+    Row,
+    Rows,
+    Source,
+    read_before,
+)
 from rushlight.compile.native.schedule import Group
 from rushlight.loops import llvm
 from rushlight.loops.llvm import FLOAT, Number, call_intrinsic
@@ -74,12 +87,9 @@ def reduced(low: Lowering, group: Group, number: Callable[[Row, int], llvm.Value
     made = group.anchor.outs[0]
     if x.dtype != SINGLE or made.dtype != SINGLE:
         raise NotNative("a reduction of other dtypes")
-    place, dims = low.place(x), dims_of(dim, len(x.shape))
+    dims = dims_of(dim, len(x.shape))
     kept = [d for d in range(len(x.shape)) if d not in dims]
-    low.make(group.out, ordered(place, [*range(len(x.shape))] if keepdim else kept))
-    step = low.step()
-    low.memory.use(place.buffer)
-    low.clear_halo(step, group.out)
+    step, source = begun(low, group, [*range(len(x.shape))] if keepdim else kept)
     shape = group.out.shape
     pieces = Pieces(step, group, shape, None if shape else [()])
     own = [(d if keepdim else kept.index(d)) if d in kept else None for d in range(len(x.shape))]
@@ -98,8 +108,23 @@ def reduced(low: Lowering, group: Group, number: Callable[[Row, int], llvm.Value
         else:
             pieces.finish({made: found}, Lanes(at, own[rows.along] or 0, rows.width, row.valid))
 
-    rows = Rows(step, place, dims, [spread(s) for s in (pieces.out_strides, *pieces.strides.values())], body, fold)
+    rows = Rows(step, source, dims, [spread(s) for s in (pieces.out_strides, *pieces.strides.values())], body, fold)
     rows.write()
+
+
+def begun(low: Lowering, group: Group, dims: Sequence[int], groups: int = 0) -> tuple[Step, Source]:
+    """The step of a group, with memory for the result in the order of x's dimensions `dims`, and the rows' numbers.
+    groups: see `Space`."""
+    x = group.anchor.args[0]
+    read = [low.place(v) for v in (read_before(group) if group.before else [x])]
+    place = next(p for p in read if p.shape == x.shape)
+    low.make(group.out, ordered(place, dims))
+    step = low.step()
+    for p in read:
+        low.memory.use(p.buffer)
+    low.clear_halo(step, group.out)
+    place = in_groups(place, groups)
+    return step, Source(step, group, place.shape, None if group.before else place)
 
 
 def dims_of(dim: int | Sequence[int] | None, n: int) -> list[int]:
@@ -184,23 +209,9 @@ class Space:
         self.pieces = Pieces(step, group, self.shape)
         self.factor_strides = [None if f is None else f.spread(self.shape) for f in factors]
 
-    def split(self, strides: tuple[int, ...]) -> tuple[int, ...]:
-        """Strides in the space."""
-        if not self.groups:
-            return strides
-        first, channel, *rest = strides
-        return first, channel * (self.shape[1] // self.groups), channel, *rest
-
     def all_strides(self) -> list[tuple[int, ...]]:
         own = [self.pieces.out_strides, *self.pieces.strides.values(), *filter(None, self.factor_strides)]
-        return [self.split(s) for s in own]
-
-    def place(self, x: Place) -> Place:
-        """x in the space."""
-        sizes = x.shape
-        if self.groups:
-            sizes = x.shape[0], self.groups, x.shape[1] // self.groups, *x.shape[2:]
-        return Place(x.buffer, sizes, x.dtype, self.split(x.strides), x.offset)
+        return [split(s, self.shape, self.groups) for s in own]
 
     def joined(self, lanes: Lanes) -> Lanes:
         """The lanes in x's shape."""
@@ -222,6 +233,22 @@ class Space:
         self.pieces.finish({self.made: x}, self.joined(lanes))
 
 
+def split(strides: tuple[int, ...], shape: tuple[int, ...], groups: int) -> tuple[int, ...]:
+    """Strides of (N, C, ...) as strides of (N, groups, C / groups, ...); unchanged without groups."""
+    if not groups:
+        return strides
+    first, channel, *rest = strides
+    return first, channel * (shape[1] // groups), channel, *rest
+
+
+def in_groups(x: Place, groups: int) -> Place:
+    """The place of x, with channels in groups."""
+    if not groups:
+        return x
+    sizes = x.shape[0], groups, x.shape[1] // groups, *x.shape[2:]
+    return Place(x.buffer, sizes, x.dtype, split(x.strides, x.shape, groups), x.offset)
+
+
 def changed(
     low: Lowering,
     group: Group,
@@ -235,16 +262,13 @@ def changed(
     x = group.anchor.args[0]
     if x.dtype != SINGLE or not x.shape or used_later(low, group.anchor):
         raise NotNative("rows of other dtypes, or with results beside")
-    place = low.place(x)
     factors = [None if v is None else factor_place(low, v, len(x.shape) if groups else 0) for v in (weight, bias)]
-    low.make(group.out, ordered(place, range(len(x.shape))))
-    step = low.step()
-    for p in (place, *filter(None, factors)):
+    step, source = begun(low, group, range(len(x.shape)), groups)
+    for p in filter(None, factors):
         low.memory.use(p.buffer)
-    low.clear_halo(step, group.out)
     space = Space(step, group, groups, factors)
     dims = dims_of([*dims], len(x.shape) + bool(groups))
-    Rows(step, space.place(place), dims, space.all_strides(), lambda r: row(r, space)).write()
+    Rows(step, source, dims, space.all_strides(), lambda r: row(r, space)).write()
 
 
 def factor_place(low: Lowering, v: Value, channels_of: int) -> Place:

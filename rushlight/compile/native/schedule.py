@@ -5,7 +5,7 @@ Steps whose inputs are parameters alone are not part of any group: they run when
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,22 +18,37 @@ from rushlight.core.table import TABLE
 from rushlight.fast.rule_text import TYPES
 from rushlight.ops.math import elementwise as E
 from rushlight.ops.nn.conv import convolution
-from rushlight.ops.nn.normalization import frozen_batch_norm
+from rushlight.ops.nn.normalization import frozen_batch_norm, layer_norm
+from rushlight.ops.reduce import reduce
 from rushlight.ops.shape import views
+
+# ops that read rows, whose elements may be computed while they are read
+ROWS = (reduce.sum, reduce.mean, reduce.prod, reduce.amax, reduce.amin, reduce.logsumexp, reduce.softmax,
+    reduce.log_softmax, layer_norm)  # fmt: skip
 
 
 @dataclass(eq=False)
 class Group:
-    """`anchor`: the first step; None if all steps are elementwise. `steps`: elementwise steps. `out`: the result."""
+    """`anchor`: the first step; None if all steps are elementwise. `steps`: elementwise steps. `out`: the result.
+    `before`: elementwise steps that compute the anchor's first argument when the anchor reads it."""
 
     anchor: Any
     steps: list[Call] = field(default_factory=list)
     out: Any = None
+    before: list[Call] = field(default_factory=list)
 
     def reads(self) -> list[Value]:
         """The values from outside that the elementwise steps read."""
-        made = {v for s in self.steps for v in s.outs} | set(self.anchor.outs if self.anchor else ())
-        return list(dict.fromkeys(v for s in self.steps for v in values_in(s.args) if v not in made))
+        return outside(self.steps, self.anchor.outs if self.anchor else ())
+
+    def all_steps(self) -> list[Call]:
+        return [*self.before, *([] if self.anchor is None else [self.anchor]), *self.steps]
+
+
+def outside(steps: list[Call], known: Iterable[Value] = ()) -> list[Value]:
+    """The values that steps read and do not compute, except known values."""
+    made = {v for s in steps for v in s.outs} | set(known)
+    return list(dict.fromkeys(v for s in steps for v in values_in(s.args) if v not in made))
 
 
 @dataclass
@@ -58,6 +73,7 @@ class Schedule:
         self.uses = counted(steps, self.results)
         for step in steps:
             self.add(step)
+        self.items = [item for item in self.items if not isinstance(item, Group) or item.out is not None]
 
     def is_known(self, v: Value) -> bool:
         return v.kind == "constant" or v in self.known
@@ -149,7 +165,21 @@ class Schedule:
         elif is_pointwise(step):
             self.add_element(step)
         else:
-            self.append(Group(step, out=step.outs[0]), step.outs)
+            self.append(Group(step, out=step.outs[0], before=self.taken_before(step)), step.outs)
+
+    def taken_before(self, step: Call) -> list[Call]:
+        """The elementwise steps of a group that computes rows for this step alone. The group leaves the schedule."""
+        if not step.runs(*ROWS):
+            return []
+        x = step.args[0]
+        number = self.home.get(x)
+        group: Any = None if number is None else self.items[number]
+        if not isinstance(group, Group) or group.anchor is not None or self.uses[x] != 1:
+            return []
+        if not any(v.shape == x.shape for v in group.reads()):
+            return []
+        self.items[number] = Group(None)  # type: ignore[index]  # numbers of items stay
+        return group.steps
 
     def append(self, item: Group | Call, outs: tuple[Value, ...]) -> None:
         for v in outs:

@@ -68,7 +68,7 @@ def shown(place: Place, memory: np.ndarray) -> np.ndarray:
 
 
 def check(group: Group, known: Known) -> None:
-    steps = [*([] if group.anchor is None else [group.anchor]), *group.steps]
+    steps = group.all_steps()
     inside = {v for s in steps for v in s.outs}
     given = {v: known.array(v) for s in steps for v in values_in(s.args) if v not in inside and v.kind != "constant"}
     right = computed(steps, given)

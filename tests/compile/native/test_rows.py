@@ -102,3 +102,14 @@ def test_columns_in_blocks(monkeypatch, columns):
     assert_same(lambda x: x.mean(1) + 1, x)
     assert_same(lambda x: x.amin(1), x, tolerance=0)
     assert_same_on_cores(monkeypatch, lambda x: x.mean((0, 1)) + 1, x)
+
+
+@pytest.mark.faster
+@pytest.mark.parametrize("columns", [20, 300, 2000])
+def test_steps_before_the_rows_run_while_rows_are_read(columns):
+    x, y = normal(3, 4, columns), normal(4, columns)
+    assert_same(lambda x, y: F.softmax(x * 0.5 + y, -1) + 1, x, y)
+    assert_same(lambda x, y: F.layer_norm(x * y, (columns,)), x, y, tolerance=2e-6)
+    assert_same(lambda x, y: ((x - y) ** 2).mean(-1), x, y)
+    assert_same(lambda x, y: (x.relu() + y).amax(0), x, y, tolerance=0)
+    assert_same(lambda x, y: F.softmax((x > 0) * y, 1), x, y)
