@@ -146,8 +146,10 @@ def compiled(tests: list[str], names: dict[str, Any]) -> Callable[[], bool]:
     )
     text = f"def check():\n    try:\n{body}        return True\n    except Exception:\n        return False\n"
     known = CHECKS.get(text)
-    if known is not None and all([same(known.__globals__[name], value) for name, value in names.items()]):
-        return known
+    if known is not None:
+        used = [name for name in known.__code__.co_names if name in names]
+        if all([same(known.__globals__[name], names[name]) for name in used]):
+            return known
     CHECKS[text] = check = define(text, "check", names, "guards of a program")
     return check
 

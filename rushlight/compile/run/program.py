@@ -7,7 +7,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import partial
+from functools import cached_property, partial
 from itertools import chain
 from typing import Any
 from weakref import ref
@@ -44,9 +44,13 @@ OTHER_LAYOUT, RUN_EAGERLY = object(), object()
 
 
 class Part:
-    """One graph as a generated function: `run(arrays)` returns its results and gradients."""
+    """One graph as a generated function: `run(arrays)` returns its results and gradients.
 
-    def __init__(self, graph: Graph, title: str, fuse: bool, threads: bool, mark: str = "", like: Any = None):
+    `later`: the text's functions are made when they are needed, since a native function runs in their place."""
+
+    def __init__(
+        self, graph: Graph, title: str, fuse: bool, threads: bool, mark: str = "", like: Any = None, later: bool = False
+    ):
         self.mark, self.sources = mark, [v.source for v in graph.inputs]
         self.layouts = [layout(v._array) for v in graph.inputs]
         targets = {s.target for s in graph.steps if isinstance(s, Store)}
@@ -62,17 +66,13 @@ class Part:
             for shape, dtype in lowering.new
             for n in [math.prod(shape)]
         ]
-        self.call, self.bind = defined(lowering)
+        self.define = partial(defined, lowering.text, lowering.constants, mark)
+        self.multithreaded = [name for name in lowering.kernels.values() if f"in_parts({name}," in lowering.text]
+        if not later:
+            self.call, self.bind = self.functions
         self.native_gone: Callable[[], None] = lambda: None  # called when the text runs again
         self.undoes = False  # whether a call that raises an error undoes its side effects
         self.fresh = True  # True until the first run
-        self.names = self.call.__globals__  # the globals of the text
-        # loops that still dispatch on the types of their arguments (`settle`)
-        self.asking = [
-            name
-            for name in self.call.__code__.co_names
-            if hasattr(self.names.get(name), "overloads") and f"in_parts({name}," not in lowering.text
-        ]
         self.lowering: Lowering | None = lowering
         self.items, self.leases, self.size = lowering.report, lowering.plan.leases, lowering.plan.size
         self.inputs = [(v.name, kind(v)) for v in graph.inputs]
@@ -87,6 +87,25 @@ class Part:
         self.watched = [i for i, kind in enumerate(kinds) if kind in ("state", "grad")]
         self.bound = [i for i, kind in enumerate(kinds) if kind == "state"]
         self.passing = {i for i in self.watched if kinds[i] == "grad" and {*self.owned} <= {*self.watched} - {i}}
+
+    call: Callable
+    bind: Callable
+
+    @cached_property
+    def functions(self) -> tuple[Callable, Callable]:
+        """The functions `run` and `bind` of the text, made when they are first needed: this imports Numba."""
+        return self.define()
+
+    @cached_property
+    def names(self) -> dict[str, Any]:
+        """The globals of the text."""
+        return self.functions[0].__globals__
+
+    @cached_property
+    def asking(self) -> list[str]:
+        """Loops that still dispatch on the types of their arguments (`settle`)."""
+        used = self.functions[0].__code__.co_names
+        return [n for n in used if hasattr(self.names.get(n), "overloads") and n not in self.multithreaded]
 
     def run(self, arrays: list[np.ndarray]) -> tuple[list, list]:
         """The results and the gradients."""
@@ -134,13 +153,12 @@ class Part:
 
     def take(self, call: Callable, bind: Callable) -> None:
         """Run another function in place of the text."""
-        self.text_call, self.text_bind = self.call, self.bind
         self.call, self.bind, self.fresh, self.undoes, self._views = call, bind, False, True, None
 
     def take_back(self) -> None:
         """Run the text again. The fast call of the program (fast_call.py) calls the native function no longer."""
         self.native_gone()
-        self.call, self.bind, self.fresh, self.undoes, self._views = self.text_call, self.text_bind, True, False, None
+        (self.call, self.bind), self.fresh, self.undoes, self._views = self.functions, True, False, None
 
     def settle(self) -> None:
         """Call loops without Numba's dispatch on argument types, which costs time per array.
@@ -282,7 +300,7 @@ class Program:
         self.given_in = [i for i, v in enumerate(graph.inputs) if v.source[0] == "argument"]
         handed = [*(v for _, v in graph.grads if v is not None), *graph.results[: self.results]]
         like = dict(zip(handed, self.outline.expected.leaves + self.outline.expected.results))
-        self.forward = Part(graph, title, fuse, threads, like=like)
+        self.forward = Part(graph, title, fuse, threads, like=like, later=self.native is not None)
 
     def run_native(self) -> None:
         """Let the native function run in place of the text."""
@@ -293,6 +311,7 @@ class Program:
                 self.forward.native_gone = partial(forget_native, ref(self))
             else:
                 self.native, self.native_reason = None, "its text reads other inputs"
+                self.forward.take_back()
 
     def drop_native(self, reason: str) -> None:
         """Run the text after all."""
@@ -559,8 +578,7 @@ def layout(a: np.ndarray) -> tuple:
     return a.shape, a.dtype, a.flags.c_contiguous or a.strides, a.flags.writeable
 
 
-def defined(lowering: Lowering) -> tuple[Callable, Callable]:
+def defined(text: str, constants: dict[str, Any], mark: str) -> tuple[Callable, Callable]:
     """The text's functions `run` and `bind`; tracebacks and `inspect` find their lines."""
-    names: dict[str, Any] = {"__name__": "rushlight.compile.made", **lowering.constants}
-    mark = lowering.mark
-    return define(lowering.text, f"{mark}run", names, "program"), names.get(f"{mark}bind", lambda *arrays: ())
+    names: dict[str, Any] = {"__name__": "rushlight.compile.made", **constants}
+    return define(text, f"{mark}run", names, "program"), names.get(f"{mark}bind", lambda *arrays: ())
