@@ -79,7 +79,7 @@ def still_holds(snapshot: Snapshot, free: frozenset = frozenset()) -> Callable[[
     check = compiled(tests, names)
     if len(tests) - len(rest) < LEAST or not supported():
         return check
-    return guarded(check, compiled(rest, names), [*dict.fromkeys(addresses)])
+    return guarded(check, compiled(rest, names), [*dict.fromkeys(addresses)], names)
 
 
 def flag_tests(

@@ -105,10 +105,11 @@ def objects_have_offsets() -> bool:
 
 
 class Words:
-    """The words at some addresses. `compare()`: sets `place` to the bits in which they differ from the words of the
+    """`kept`: objects whose memory contains the addresses. The words at some addresses. `compare()`: sets `place` to the bits in which they differ from the words of the
     last `copy()`."""
 
-    def __init__(self, addresses: Iterable[int]):
+    def __init__(self, addresses: Iterable[int], kept: Any):
+        self.kept = kept
         self.addresses = np.array([*addresses], np.int64)
         self.words = np.zeros(len(self.addresses), np.int64)
         self.result = np.zeros(1, np.int64)
@@ -138,10 +139,12 @@ def machine_code() -> Callable[..., None]:
     return callable_of(module.compiled(), "compare", 3, 2)
 
 
-def guarded(check: Callable[[], bool], rest: Callable[[], bool], addresses: list[int]) -> Callable[[], bool]:
+def guarded(
+    check: Callable[[], bool], rest: Callable[[], bool], addresses: list[int], kept: Any = None
+) -> Callable[[], bool]:
     """A function like `check`, the test of all guards: while no word at the addresses has changed, only `rest` is
     tested."""
-    words = Words(addresses)
+    words = Words(addresses, kept)
     renew, place, compare = words.copy, words.place, words.compare
     changes = 0
     renew()

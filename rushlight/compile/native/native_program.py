@@ -80,7 +80,7 @@ class NativeProgram:
         self.parameters: list[np.ndarray] = []
         # the words that change if a parameter gets other memory
         places = [id(t) + slot_offset(Tensor, "_array") for t in self.tensors] if supported() else []
-        self.moved = Words(places) if places else None
+        self.moved = Words(places, self.tensors) if places else None
 
     def make_table(self, low: Lowering) -> None:
         """The table of addresses, the arena and the barrier."""
