@@ -105,8 +105,8 @@ def objects_have_offsets() -> bool:
 
 
 class Words:
-    """`kept`: objects whose memory contains the addresses. The words at some addresses. `compare()`: sets `place` to the bits in which they differ from the words of the
-    last `copy()`."""
+    """The words at some addresses. `compare()`: sets `place` to the bits in which they differ from the words of the
+    last `copy()`. `kept`: the objects whose memory contains the addresses."""
 
     def __init__(self, addresses: Iterable[int], kept: Any):
         self.kept = kept
