@@ -135,6 +135,8 @@ cudnn, mps, openmp, cusparselt, miopen, kleidiai = (Absent() for _ in range(6))
 opt_einsum = AbsentOptEinsum()
 cudnn.benchmark_limit = None  # type: ignore[attr-defined]
 cpu, mha, quantized, xnnpack, nnpack, mkl, mkldnn = (Processor() for _ in range(7))
+# torch.ao's modules compute as torch's do with either engine
+quantized.engine, quantized.supported_engines = "x86", ["x86", "fbgemm"]
 mkl.VERBOSE_OFF, mkl.VERBOSE_ON = mkldnn.VERBOSE_OFF, mkldnn.VERBOSE_ON = 0, 1  # type: ignore[attr-defined]
 cuda = AbsentCUDA()
 importable(
