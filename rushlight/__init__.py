@@ -125,7 +125,7 @@ _FUNCTIONS = {
     "distributions.gamma": "_standard_gamma",
     "random": "Generator default_generator manual_seed seed initial_seed",
     "base.threads": "get_num_threads set_num_threads get_num_interop_threads set_num_interop_threads",
-    "ao.quantized_tensor": """
+    "ops.tensor.quantized_tensor": """
         dequantize per_channel_affine per_channel_affine_float_qparams per_channel_symmetric per_tensor_affine
         per_tensor_symmetric qscheme quantize_per_channel quantize_per_tensor
     """,

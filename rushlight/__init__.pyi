@@ -20,7 +20,7 @@ from typing import Any, Literal as _Literal, NamedTuple as _NamedTuple, TypeAlia
 import numpy as _np
 
 from rushlight.core.tensor import Tensor as _Tensor
-from rushlight.ao.quantized_tensor import qscheme as _qscheme
+from rushlight.ops.tensor.quantized_tensor import qscheme as _qscheme
 from rushlight.base.device import Layout as _Layout
 from rushlight.base.dtypes import dtype as _dtype
 from rushlight.base.memory_format import memory_format as _memory_format
@@ -316,7 +316,7 @@ def cumulative_trapezoid(y: _Tensor, x: _Tensor | None = ..., *, dx: Any = ..., 
 default_generator: _Generator
 def deg2rad(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = input * (pi / 180). An angle in degrees, in radians."""
 def deg2rad_(input: _Tensor) -> _Tensor: """out = input * (pi / 180). An angle in degrees, in radians."""
-from rushlight.ao.quantized_tensor import dequantize as dequantize
+from rushlight.ops.tensor.quantized_tensor import dequantize as dequantize
 def det(*args: Any, **kwargs: Any) -> Any: ...
 from rushlight.ops.tensor.casts import detach as detach
 from rushlight.ops.tensor.casts import detach_ as detach_
@@ -714,11 +714,11 @@ def put(input: _Tensor, index: _Tensor, source: _Tensor, accumulate: _bool = ...
 qint32: _dtype
 qint8: _dtype
 def qr(input: _Tensor, some: _bool = ..., *, out: Any = ...) -> _QR: ...
-from rushlight.ao.quantized_tensor import qscheme as qscheme
+from rushlight.ops.tensor.quantized_tensor import qscheme as qscheme
 def quantile(input: _Tensor, q: Any, dim: _int | None = ..., keepdim: _bool = ..., *, interpolation: _str = ..., out: _Tensor | None = ...) -> _Tensor: ...
 from rushlight.compat.names import quantization as quantization
-from rushlight.ao.quantized_tensor import quantize_per_channel as quantize_per_channel
-from rushlight.ao.quantized_tensor import quantize_per_tensor as quantize_per_tensor
+from rushlight.ops.tensor.quantized_tensor import quantize_per_channel as quantize_per_channel
+from rushlight.ops.tensor.quantized_tensor import quantize_per_tensor as quantize_per_tensor
 from rushlight import quasirandom as quasirandom
 quint2x4: _dtype
 quint4x2: _dtype

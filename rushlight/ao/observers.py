@@ -8,7 +8,11 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
-from rushlight.ao.quantized_tensor import (
+from rushlight.base.errors import not_implemented_error, runtime_error
+from rushlight.core.tensor import Tensor, from_array
+from rushlight.kernels.int8 import EPS
+from rushlight.nn.module import Module
+from rushlight.ops.tensor.quantized_tensor import (
     QINT8,
     QUINT8,
     RANGES,
@@ -22,10 +26,6 @@ from rushlight.ao.quantized_tensor import (
     qscheme,
     quantized,
 )  # fmt: skip
-from rushlight.base.errors import not_implemented_error, runtime_error
-from rushlight.core.tensor import Tensor, from_array
-from rushlight.kernels.int8 import EPS
-from rushlight.nn.module import Module
 
 PER_CHANNEL = (per_channel_affine, per_channel_symmetric, per_channel_affine_float_qparams)
 SYMMETRIC = (per_tensor_symmetric, per_channel_symmetric)

@@ -14,6 +14,7 @@ from rushlight.base.errors import not_implemented_error, value_error
 from rushlight.base.public_function import private
 from rushlight.base.size import Size
 from rushlight.core.tensor import Tensor
+from rushlight.ops.tensor.quantized_tensor import QINT8, QSCHEMES, QUINT8, qscheme
 
 # imported when a file contains one: nn imports this package
 PARAMETER_IN_TORCH = ("torch.nn.parameter", "Parameter")
@@ -50,6 +51,10 @@ STORAGE_NAMES = {
     d: UNTYPED if d in _WITHOUT_STORAGE else Name("torch", d.scalar_type + "Storage") for d in dtypes.DTYPES
 }
 
+# quantized tensors: the integers have another dtype in files than in memory
+QUANTIZED = {QINT8: dtypes.int8, QUINT8: dtypes.uint8}
+STORAGE_NAMES |= {d: Name("torch", d.scalar_type + "Storage") for d in QUANTIZED}
+
 CLASSES: dict[Any, tuple[str, str]] = {c: ("torch", c.__name__) for c in (Tensor, Size, device)}
 
 
@@ -57,7 +62,7 @@ def name_in_torch(thing: Any) -> tuple[str, str] | None:
     """(module, name) of a class, dtype or Name in torch's files; None if it is written under its own name."""
     if isinstance(thing, Name):
         return thing.module, thing.name
-    if isinstance(thing, dtypes.dtype):
+    if isinstance(thing, (dtypes.dtype, qscheme)):
         return "torch", thing.name
     if isinstance(thing, type):
         return CLASSES.get(thing) or shown_names.IN_FILES.get(thing)
@@ -118,7 +123,9 @@ def allowed_globals() -> dict[tuple[str, str], Any]:
         ("_codecs", "encode"): encode,
     }
     found |= {name: thing for thing, name in CLASSES.items()}
-    found |= {("torch", d.name): d for d in dtypes.DTYPES}
-    found |= {(n.module, n.name): StorageType(d) for d, n in STORAGE_NAMES.items() if n is not UNTYPED}
+    found |= {("torch", d.name): d for d in (*dtypes.DTYPES, *QUANTIZED)}
+    found |= {("torch", q.name): q for q in QSCHEMES}
+    typed = {d: n for d, n in STORAGE_NAMES.items() if n is not UNTYPED}
+    found |= {(n.module, n.name): StorageType(QUANTIZED.get(d, d)) for d, n in typed.items()}
     found |= {(UNTYPED.module, UNTYPED.name): StorageType(None), ("torch", "UntypedStorage"): StorageType(None)}
     return found

@@ -17,6 +17,7 @@ from rushlight.base.errors import runtime_error
 from rushlight.base.public_function import private
 from rushlight.base.size import Size
 from rushlight.core.tensor import Tensor, from_array
+from rushlight.ops.tensor.quantized_tensor import QuantizedTensor, qscheme
 from rushlight.ops.tensor.storage_classes import Storage, UntypedStorage
 from rushlight.serialization.name_map import PARAMETER_IN_TORCH, STORAGE_NAMES, UNTYPED, Name, name_in_torch
 
@@ -29,6 +30,7 @@ _REBUILD = {
         "_rebuild_parameter",
         "_rebuild_parameter_with_state",
         "_rebuild_sparse_tensor",
+        "_rebuild_qtensor",
         "_rebuild_meta_tensor_no_storage",
     )
 }
@@ -86,7 +88,9 @@ class Pickler(PurePickler):
         if isinstance(obj, Tensor):
             own = getattr(obj, "_reduce_in_files", None)  # a method of torchao's Int8Tensor
             return self.reduce_tensor(obj) if own is None else own()
-        if isinstance(obj, (Name, dtypes.dtype)):
+        if isinstance(obj, QuantizedTensor):
+            return self.reduce_quantized(obj)
+        if isinstance(obj, (Name, dtypes.dtype, qscheme)):
             return obj.name  # save_global writes the name
         if isinstance(private(obj), FunctionType) and name_in_torch(obj):
             return obj.__name__
@@ -135,6 +139,15 @@ class Pickler(PurePickler):
         if kind is None and shown_names.home(type(tensor)).startswith("rushlight."):
             return make, parts
         return (_FROM_TYPE, (make, type(tensor), parts, state)) if kind is None or state else (make, parts)
+
+    def reduce_quantized(self, tensor: QuantizedTensor) -> tuple[Name, tuple]:
+        """The call that makes a quantized tensor: memory, shape, and how the tensor is quantized."""
+        memory, offset, strides = self.share(tensor._values, tensor.dtype)
+        scales, zeros = (from_array(a) for a in (tensor._scales, tensor._zeros))
+        one = tensor._axis is None
+        how: tuple = (tensor.q_scale(), tensor.q_zero_point()) if one else (scales, zeros, tensor._axis)
+        parts: tuple = (memory, offset, tuple(tensor.shape), strides, (tensor.qscheme(), *how), False, OrderedDict())
+        return _REBUILD["_rebuild_qtensor"], parts
 
     def reduce_array(self, array: np.ndarray, requires_grad: bool) -> tuple[Name, tuple]:
         """The call that makes a tensor on this array's memory."""

@@ -14,9 +14,10 @@ from rushlight.base.errors import value_error
 from rushlight.base.size import Size
 from rushlight.core.tensor import Tensor
 from rushlight.ops.meta.meta_tensors import Meta
+from rushlight.ops.tensor.quantized_tensor import QSCHEMES, QuantizedTensor
 from rushlight.ops.tensor.storage_classes import TypedStorage, UntypedStorage
 from rushlight.ops.tensor.tensor_copy_pickle import rebuild
-from rushlight.serialization.name_map import StorageType, compressed_maker, parameter_class, sparse_maker
+from rushlight.serialization.name_map import QUANTIZED, StorageType, compressed_maker, parameter_class, sparse_maker
 
 MAX_EXPANDED_BYTES = 2**24  # elements of a tensor with stride 0 that is read for its values
 
@@ -116,6 +117,27 @@ def rebuild_sparse_tensor(kind: Any, parts: Sequence[Any]) -> Tensor:
     return made.coalesce() if coalesced and coalesced[0] else made
 
 
+def rebuild_quantized(
+    storage: TypedStorage, storage_offset: int, size: Sequence[int], stride: Sequence[int], how: Sequence[Any],
+    requires_grad: bool = False, backward_hooks: Any = None,
+) -> QuantizedTensor:  # fmt: skip
+    """A quantized tensor. `how`: the qscheme, then scale and zero point, or scales, zero points and the axis."""
+    values = rebuild_tensor_v2(storage, storage_offset, size, stride)._array
+    dtype = {d.numpy: q for q, d in QUANTIZED.items()}.get(values.dtype)
+    kind, scales, zeros, *axis = how
+    if dtype is None or kind not in QSCHEMES:
+        raise value_error("a quantized tensor has a qscheme, and elements of 8 bits")
+    if not axis:
+        return QuantizedTensor(values, np.array([float(scales)]), np.array([int(zeros)]), None, dtype)
+    place = axis[0]
+    check_elements(scales, zeros)
+    if not isinstance(place, int) or not 0 <= place < values.ndim:
+        raise value_error("a quantized tensor has scales along one of its dimensions")
+    if not scales._array.shape == zeros._array.shape == (values.shape[place],):
+        raise value_error("a quantized tensor has a scale and a zero point for each index of a dimension")
+    return QuantizedTensor(values, scales._array, zeros._array, place, dtype)
+
+
 def rebuild_from_type_v2(function: Callable[..., Tensor], type: type, args: tuple, state: Any) -> Tensor:
     """A tensor with attributes, or of a subclass."""
     if function not in TENSOR_MAKERS:
@@ -158,6 +180,7 @@ REBUILDERS: dict[tuple[str, str], Callable] = {
     ("torch._utils", "_rebuild_parameter"): rebuild_parameter,
     ("torch._utils", "_rebuild_parameter_with_state"): rebuild_parameter,
     ("torch._utils", "_rebuild_sparse_tensor"): rebuild_sparse_tensor,
+    ("torch._utils", "_rebuild_qtensor"): rebuild_quantized,
     ("torch._tensor", "_rebuild_from_type_v2"): rebuild_from_type_v2,
     ("torch.serialization", "_get_layout"): layout,
     ("torch", "device"): make_device,

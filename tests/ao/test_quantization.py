@@ -349,3 +349,57 @@ def test_an_observer_that_has_seen_nothing():
     with pytest.raises(RuntimeError, match="has seen no tensor"):
         MinMaxObserver(dtype=rushlight.qint8).calculate_qparams()
     assert QConfig(default_dynamic_quant_observer, None).weight is None
+
+
+# -- files -----------------------------------------------------------------------------------------
+
+
+def saved(torch, thing):
+    """A file with the object, at its beginning."""
+    file = io.BytesIO()
+    torch.save(thing, file)
+    file.seek(0)
+    return file
+
+
+@pytest.mark.parametrize("qconfig", QCONFIGS)
+@pytest.mark.parametrize("weights_only", [True, False])
+def test_states_are_exchanged_with_torch(torch, qconfig, weights_only):
+    """A state of each library loads in the other, and the model computes the same."""
+
+    def model(lib, seed):
+        built = filled(lib, lib.nn.Sequential(lib.nn.Linear(20, 9), lib.nn.ReLU(), lib.nn.Linear(9, 4)), seed)
+        return lib.ao.quantization.quantize_dynamic(built, {lib.nn.Linear: getattr(lib.ao.quantization, qconfig)})
+
+    for one, other in ((torch, rushlight), (rushlight, torch)):
+        first, second = model(one, seed=1), model(other, seed=2)
+        second.load_state_dict(other.load(saved(one, first.state_dict()), weights_only=weights_only))
+        found, expected = second(inputs(other, 5, 20)), first(inputs(one, 5, 20))
+        close(found, np.asarray(expected.detach()))
+
+
+def test_states_of_embeddings_are_exchanged_with_torch(torch):
+    def model(lib, seed):
+        built = filled(lib, lib.nn.Sequential(lib.nn.Embedding(20, 9)), seed)
+        return lib.ao.quantization.quantize_dynamic(built, dtype=lib.quint8)
+
+    for one, other in ((torch, rushlight), (rushlight, torch)):
+        first, second = model(one, seed=1), model(other, seed=2)
+        second.load_state_dict(other.load(saved(one, first.state_dict())))
+        close(second(other.arange(20)), np.asarray(first(one.arange(20))))
+
+
+@pytest.mark.parametrize("axis", [-1, 2, "0"])
+def test_a_file_with_a_wrong_axis_is_refused(axis):
+    x = rushlight.ones(3, 3)
+    q = rushlight.quantize_per_channel(x, rushlight.ones(3), rushlight.zeros(3), 0, rushlight.quint8)
+    q._axis = axis
+    with pytest.raises(Exception, match="scales along one of its dimensions"):
+        rushlight.load(saved(rushlight, {"w": q}))
+
+
+def test_a_file_with_too_few_scales_is_refused():
+    q = rushlight.quantize_per_channel(rushlight.ones(3, 3), rushlight.ones(3), rushlight.zeros(3), 0, rushlight.quint8)
+    q._scales = q._scales[:2]
+    with pytest.raises(Exception, match="a scale and a zero point for each index"):
+        rushlight.load(saved(rushlight, {"w": q}))

@@ -599,7 +599,7 @@ def test_functions_are_refused_by_name(function):
         (b"\xff.", "0xff"),
         (b"\x80\x04\x8c\x02os\x8c\x06system\x93.", "os.system"),
         (b"cnumpy\ndtype\n.", "numpy.dtype"),
-        (b"ctorch._utils\n_rebuild_qtensor\n.", "rushlight does not have"),
+        (b"ctorch._utils\n_rebuild_nested_tensor\n.", "rushlight does not have"),
         (b"ctorch.nn.modules.linear\nLinear\n.", "state_dict"),
         (b"crushlight.nn.linear\nLinear\n.", "state_dict"),
         (b"cbuiltins\nbytearray\nJ\xff\xff\xff\x7f\x85R.", "bytearray is written as bytes"),

@@ -14,11 +14,11 @@ from rushlight.ao.quantization.qconfig import (
     float16_dynamic_qconfig,
     float_qparams_weight_only_qconfig,
 )  # fmt: skip
-from rushlight.ao.quantized_tensor import QINT8, QUINT8
 from rushlight.base import dtypes
 from rushlight.base.errors import runtime_error, value_error
 from rushlight.nn import embedding, linear, multihead, recurrent
 from rushlight.nn.module import Module
+from rushlight.ops.tensor.quantized_tensor import QINT8, QUINT8
 
 Mappings = Mapping[type, Any]
 DYNAMIC: dict[type, Any] = {

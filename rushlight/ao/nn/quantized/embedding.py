@@ -8,11 +8,11 @@ import numpy as np
 
 from rushlight.ao.nn.quantized.packed import check_type, observed, result
 from rushlight.ao.observers import default_float_qparams_observer
-from rushlight.ao.quantized_tensor import QUINT8, QuantizedTensor, per_channel_affine_float_qparams
 from rushlight.base.errors import assertion_error, not_implemented_error
 from rushlight.core.tensor import Tensor, from_array
 from rushlight.nn import embedding, functional
 from rushlight.nn.module import Module
+from rushlight.ops.tensor.quantized_tensor import QUINT8, QuantizedTensor, per_channel_affine_float_qparams
 
 
 class EmbeddingPackedParams(Module):

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
-from rushlight.ao.quantized_tensor import QINT8, QuantizedTensor
 from rushlight.base.errors import assertion_error, not_implemented_error, runtime_error
 from rushlight.core.tensor import Tensor, created, from_array, noticed
 from rushlight.kernels.int8 import Int8Weight
 from rushlight.nn.module import Module
+from rushlight.ops.tensor.quantized_tensor import QINT8, QuantizedTensor
 
 
 def packed(weight: QuantizedTensor, bias: Tensor | None) -> Int8Weight:

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
-from rushlight.ao.quantized_tensor import floats
 from rushlight.ao.torchao.quantization.granularity import Granularity, MappingType, PerRow
 from rushlight.base import dtypes
 from rushlight.base.device import CPU
 from rushlight.base.size import Size
 from rushlight.core.tensor import Tensor, from_array, new
 from rushlight.kernels.int8 import EPS, ONE, Int8Weight
+from rushlight.ops.tensor.quantized_tensor import floats
 
 STEPS = np.float32(127.5)  # torchao maps the largest magnitude to 127.5, and cuts to -128 ... 127
 

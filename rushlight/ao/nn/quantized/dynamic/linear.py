@@ -17,13 +17,13 @@ from rushlight.ao.nn.quantized.packed import (
     unpacked,
 )  # fmt: skip
 from rushlight.ao.observers import default_weight_observer
-from rushlight.ao.quantized_tensor import QINT8, QuantizedTensor
 from rushlight.base.errors import not_implemented_error
 from rushlight.core.tensor import Tensor, from_array
 from rushlight.kernels.int8 import Int8Weight, linear_by_tensor
 from rushlight.nn.linear import Linear as FloatLinear
 from rushlight.nn.module import Module
 from rushlight.nn.multihead import NonDynamicallyQuantizableLinear
+from rushlight.ops.tensor.quantized_tensor import QINT8, QuantizedTensor
 
 MOST, MOST_REDUCED = 255, 127  # the largest activation; torch's modules use half of the range since their version 4
 REDUCING_VERSION = 4

@@ -19,7 +19,6 @@ from rushlight.ao.nn.quantized.packed import (
     unpacked,
 )  # fmt: skip
 from rushlight.ao.observers import default_weight_observer
-from rushlight.ao.quantized_tensor import QINT8, QuantizedTensor, quantize_per_tensor
 from rushlight.base.errors import assertion_error, not_implemented_error, runtime_error
 from rushlight.core.tensor import Tensor, from_array
 from rushlight.creation.factories import zeros
@@ -29,6 +28,7 @@ from rushlight.nn import recurrent
 from rushlight.nn.containers import ModuleList
 from rushlight.nn.functional.dropout import dropout as drop
 from rushlight.nn.module import Module
+from rushlight.ops.tensor.quantized_tensor import QINT8, QuantizedTensor, quantize_per_tensor
 
 STEPS = {"LSTM": lstm_step, "GRU": gru_step}
 

@@ -36,6 +36,10 @@ class qscheme:
 per_tensor_affine, per_tensor_symmetric = qscheme("per_tensor_affine"), qscheme("per_tensor_symmetric")
 per_channel_affine, per_channel_symmetric = qscheme("per_channel_affine"), qscheme("per_channel_symmetric")
 per_channel_affine_float_qparams = qscheme("per_channel_affine_float_qparams")
+QSCHEMES = (
+    per_tensor_affine, per_tensor_symmetric, per_channel_affine, per_channel_symmetric,
+    per_channel_affine_float_qparams,
+)  # fmt: skip
 
 
 class QuantizedTensor:
