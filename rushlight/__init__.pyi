@@ -20,10 +20,10 @@ from typing import Any, Literal as _Literal, NamedTuple as _NamedTuple, TypeAlia
 import numpy as _np
 
 from rushlight.core.tensor import Tensor as _Tensor
-from rushlight.ops.tensor.quantized_tensor import qscheme as _qscheme
 from rushlight.base.device import Layout as _Layout
 from rushlight.base.dtypes import dtype as _dtype
 from rushlight.base.memory_format import memory_format as _memory_format
+from rushlight.ops.tensor.quantized_tensor import qscheme as _qscheme
 from rushlight.random.generator import Generator as _Generator
 class _HistBin_edges(_NamedTuple):
     hist: _Tensor
