@@ -386,7 +386,8 @@ def parts_of(schedule: Schedule, halos: dict[Value, tuple[int, ...]]) -> dict[Va
     from rushlight.compile.native.join import parts_in
 
     groups = [item for item in schedule.items if isinstance(item, Group)]
-    made, found = {g.out for g in groups}, {}  # type: ignore[var-annotated]
+    made = {g.out for g in groups}
+    found: dict[Value, Part] = {}
     for group in groups:
         for v, part in parts_in(group):
             free = v in made and v not in schedule.results and v not in found and v not in halos

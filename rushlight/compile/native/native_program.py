@@ -79,8 +79,8 @@ class NativeProgram:
         self.seen, self.versions = -1, [-1] * len(self.tensors)
         self.parameters: list[np.ndarray] = []
         # the words that change if a parameter gets other memory
-        places = [id(t) + slot_offset(Tensor, "_array") for t in self.tensors] if supported() else []
-        self.moved = Words(places, self.tensors) if places else None
+        words = [id(t) + slot_offset(Tensor, "_array") for t in self.tensors] if supported() else []
+        self.moved = Words(words, self.tensors) if words else None
 
     def make_table(self, low: Lowering) -> None:
         """The table of addresses, the arena and the barrier."""
@@ -150,11 +150,13 @@ class NativeProgram:
         self.steady_arrays, self.arrays = known, []
         for (function, given, _), slot in zip(self.bound, self.slots):
             made = np.ascontiguousarray(function(*map(array, given)))
-            room = aligned(made.nbytes + ALIGN)[: made.nbytes]
-            room[:] = made.reshape(-1).view(np.uint8)
-            self.arrays.append(room)
+            if function is not np.ascontiguousarray:  # a parameter itself, such as a table of rows, is not copied
+                room = aligned(made.nbytes + ALIGN)[: made.nbytes]
+                room[:] = made.reshape(-1).view(np.uint8)
+                made = room
+            self.arrays.append(made)
             if slot is not None:
-                self.table[slot] = room.ctypes.data
+                self.table[slot] = made.ctypes.data
         self.seen, self.versions = clock.last_write, [writes_of(t).count for t in self.tensors]
         return ()
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import rushlight
-from tests.compile.native.native_case import RNG, assert_same, normal
+from tests.compile.native.native_case import RNG, assert_same, assert_same_on_cores, normal
 
 pytest.importorskip("llvmlite")
 F = rushlight.nn.functional
@@ -115,3 +115,24 @@ def test_fixed_places(function, shape):
 @pytest.mark.faster
 def test_pixel_shuffle():
     assert_same(lambda x: F.pixel_shuffle(x, 2) + 1, normal(2, 12, 3, 5))
+
+
+@pytest.mark.faster
+def test_rows_on_two_cores(monkeypatch):
+    x, at = normal(9, 40), whole(9, 7, 5)
+    assert_same_on_cores(monkeypatch, lambda x, i: F.embedding(i, x) + x.index_select(0, i[0])[:, :40], x, at)
+    assert_same_on_cores(monkeypatch, lambda x, i: x.gather(0, i.repeat(1, 8)), x, at)
+
+
+@pytest.mark.faster
+def test_a_table_that_changes():
+    rushlight.manual_seed(0)
+    table, at = rushlight.nn.Embedding(9, 17), rushlight.tensor([[3, 0], [8, 8]])
+    with rushlight.no_grad():
+        compiled = rushlight.compile(lambda i: table(i) * 2)
+        for _ in range(3):
+            compiled(at)
+        table.weight.mul_(0.5)
+        assert rushlight.equal(compiled(at), table(at) * 2)
+        table.weight = rushlight.nn.Parameter(rushlight.ones(9, 17))
+        assert rushlight.equal(compiled(at), table(at) * 2)

@@ -3,7 +3,7 @@
 import pytest
 
 import rushlight
-from tests.compile.native.native_case import assert_same, normal
+from tests.compile.native.native_case import assert_same, assert_same_on_cores, normal
 
 pytest.importorskip("llvmlite")
 F = rushlight.nn.functional
@@ -89,3 +89,21 @@ def test_causal_convolutions():
 
     for batch in (1, 3):
         assert_same(function, normal(batch, 3, 19), tolerance=2e-6)
+
+
+@pytest.mark.faster
+def test_whole_numbers():
+    x = normal(3, 7)
+    assert_same(lambda x: F.pad(rushlight.cat([(x * 5).long(), (x * 9).long()], 1), (1, 2), value=4).float(), x)
+    assert_same(lambda x: F.pad(rushlight.stack([x > 0, x < 1], 1), (1, 2), value=True).float(), x)
+
+
+@pytest.mark.faster
+def test_parts_on_two_cores(monkeypatch):
+    rushlight.manual_seed(0)
+    layer = rushlight.nn.Conv2d(7, 5, 3, padding=1)
+
+    def function(x, y):
+        return layer(F.pad(rushlight.cat([x.exp(), y, (x + 1).relu()], 1), (1, 0, 2, 0)))
+
+    assert_same_on_cores(monkeypatch, function, normal(2, 2, 5, 6), normal(2, 3, 5, 6), tolerance=2e-6)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import rushlight
-from tests.compile.native.native_case import assert_same, normal
+from tests.compile.native.native_case import assert_same, assert_same_on_cores, normal
 
 pytest.importorskip("llvmlite")
 nn = rushlight.nn
@@ -85,3 +85,11 @@ def test_weights_that_change():
         assert rushlight.allclose(compiled(x), made(x)[0], atol=1e-6)
         ((program,),) = compiled.programs.values()
         assert program.native is not None, program.native_reason
+
+
+@pytest.mark.faster
+@pytest.mark.parametrize("name", LAYERS)
+@pytest.mark.parametrize("batch", [1, 20])
+def test_sequences_on_two_cores(monkeypatch, name, batch):
+    made = layer(name, 5, 17, bidirectional=True)
+    assert_same_on_cores(monkeypatch, lambda x: made(x)[0] + 1, normal(4, batch, 5), tolerance=3e-6)

@@ -4,7 +4,7 @@ import pytest
 
 import rushlight
 from rushlight.compile.native.transposed import taps_of
-from tests.compile.native.native_case import assert_same, normal
+from tests.compile.native.native_case import assert_same, assert_same_on_cores, normal
 
 pytest.importorskip("llvmlite")
 nn, F = rushlight.nn, rushlight.nn.functional
@@ -63,6 +63,13 @@ def test_between_convolutions():
 
     for batch in (1, 2):
         assert_same(function, normal(batch, 3, 4, 6), normal(batch, 3, 8, 12), tolerance=2e-6)
+
+
+@pytest.mark.faster
+def test_images_on_two_cores(monkeypatch):
+    rushlight.manual_seed(0)
+    layer = nn.ConvTranspose2d(5, 17, 3, 2, 1)
+    assert_same_on_cores(monkeypatch, lambda x: layer(x.relu()).relu(), normal(3, 5, 6, 7), tolerance=2e-6)
 
 
 @pytest.mark.faster
