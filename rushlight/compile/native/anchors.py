@@ -8,8 +8,20 @@ from rushlight.compile.native import (
     pooling,
     products,
     recurrent,
+    reductions,
     rows,
     transposed,
 )
 
-__all__ = ["attention", "convolution", "gather", "join", "pooling", "products", "recurrent", "rows", "transposed"]
+__all__ = [
+    "attention",
+    "convolution",
+    "gather",
+    "join",
+    "pooling",
+    "products",
+    "recurrent",
+    "reductions",
+    "rows",
+    "transposed",
+]

@@ -15,7 +15,7 @@ from rushlight.compile.native.loop_nest import Lanes, Pieces, index, load
 from rushlight.compile.native.lowering import Lowering, Step, anchor
 from rushlight.compile.native.packing import Packing, unraveled, wanted_order
 from rushlight.compile.native.places import NotNative, Place
-from rushlight.compile.native.row_loops import F32, larger
+from rushlight.compile.native.row_loops import F32, lane_numbers, larger
 from rushlight.compile.native.rows import SINGLE, used_later
 from rushlight.compile.native.schedule import Group
 from rushlight.compile.native.tiles import accumulate, best_tile, dots
@@ -171,7 +171,7 @@ class Blocks(Heads):
         score = self.masked(x, query, key, lanes)
         if not self.causal:
             return score
-        later = places(f, self.width) < repeated(f.whole(key) - query, self.width)
+        later = lane_numbers(f, INT64, self.width) < repeated(f.whole(key) - query, self.width)
         return llvm.select(later, f.number(FLOAT, -np.inf, self.width), score)
 
     def write_weights(self, tops: list[llvm.Value], vectors: int, keys: Number) -> None:
@@ -216,12 +216,6 @@ class Blocks(Heads):
             f.loop(0, whole, tile, lambda query, column=column: some(query, tile, column))
             if whole < valid:
                 some(whole, valid - whole, column)
-
-
-def places(f: llvm.Function, width: int) -> llvm.Value:
-    """The numbers 0, 1, ... of the lanes."""
-    numbers = ", ".join([f"i64 {k}" for k in range(width)])
-    return llvm.Value(f, f"<{numbers}>", INT64, width)
 
 
 class Few(Heads):

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from rushlight.compile.graph import Value
+from rushlight.compile.graph import Call, Value
 from rushlight.compile.native.elements import written
 from rushlight.compile.native.loop_nest import Lanes, Pieces, index
 from rushlight.compile.native.lowering import Lowering, Step, anchor
@@ -20,6 +20,7 @@ from rushlight.compile.native.tiles import accumulate, best_tile, dots, packed
 from rushlight.loops import llvm
 from rushlight.loops.llvm import FLOAT, Number
 from rushlight.ops.linalg import matmul
+from rushlight.ops.math import elementwise as E
 
 SINGLE = np.dtype(np.float32)
 FEW_INSTRUCTIONS = 16
@@ -30,14 +31,34 @@ def linear(low: Lowering, group: Group) -> None:
     """x (..., K), weight (N, K), bias (N,) -> (..., N)."""
     x, weight, bias = group.anchor.args
     known = [v for v in (weight, bias) if v is not None]
-    if x.dtype != SINGLE or not all(low.schedule.is_known(v) for v in known) or len(weight.shape) != 2:
-        raise NotNative("a linear layer of other dtypes, or of computed weights")
+    if any(v.dtype != SINGLE for v in (x, *known)) or len(weight.shape) != 2:
+        raise NotNative("a linear layer of other dtypes")
+    if not all(low.schedule.is_known(v) for v in known):
+        computed_layer(low, group)
+        return
     rows, (columns, length) = x.size // max(x.shape[-1], 1), weight.shape
     tile, vectors = tile_of(low, rows, columns)
     width = low.module.target.lanes
     panels = low.derived(lambda w: packed(w.T, width, vectors), (weight,))
     matrix = as_rows(low, x, length)
     write_product(low, group, matrix, panels, (rows, columns, length), (tile, vectors), bias)
+
+
+def computed_layer(low: Lowering, group: Group) -> None:
+    """A linear layer whose weight or bias is computed: a product, then a sum."""
+    x, weight, bias = group.anchor.args
+    out, steps = group.anchor.outs[0], group.steps
+    if bias is not None:
+        total = Call(E.add.op.name, (product := like(out), bias), (out,))
+        out, steps = product, [total, *steps]
+    y = low.place(weight)
+    y = Place(y.buffer, y.shape[::-1], y.dtype, y.strides[::-1], y.offset)
+    computed_product(low, Group(Call(matmul.mm.op.name, (x, weight), (out,)), steps, group.out), low.place(x), y)
+
+
+def like(v: Value) -> Value:
+    """A new value of v's shape and dtype."""
+    return Value(np.broadcast_to(np.zeros((), v.dtype), v.shape))
 
 
 @anchor(matmul.mm)
@@ -62,10 +83,10 @@ def computed_product(low: Lowering, group: Group, x: Place, y: Place) -> None:
 
     A matrix y whose columns are not neighbours, or that many rows pass, is packed by a step of its own. A single row
     or column becomes dot products if the numbers of a sum are neighbours."""
-    *batch, rows, columns = group.anchor.outs[0].shape
     length = x.shape[-1]
-    if not length or not group.out.size:
-        raise NotNative("a product of empty matrices")
+    if not length or not group.out.size or len(group.out.shape) < 2:
+        raise NotNative("a product of empty matrices, or with a vector")
+    *batch, rows, columns = group.out.shape
     tile = tile_of(low, rows, columns)
     x = Place(x.buffer, (*batch, rows, length), x.dtype, x.spread((*batch, rows, length)), x.offset)
     lines = 1 in (rows, columns) and x.strides[-1] == 1 and y.strides[-2] == 1

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
 from math import prod
 from typing import Any
@@ -20,7 +21,7 @@ from rushlight.compile.native.places import NotNative, Place
 from rushlight.compile.native.schedule import Group, outside
 from rushlight.compile.passes.simplify import uniform
 from rushlight.loops import llvm
-from rushlight.loops.llvm import FLOAT, TYPES, Number, Value
+from rushlight.loops.llvm import FLOAT, TYPES, Function, Number, Type, Value
 from rushlight.loops.llvm_math import functions
 
 UNROLL = 4  # vectors of a long row in one round, each with sums of its own
@@ -32,11 +33,12 @@ Change = Callable[[Value], Value]
 
 @dataclass(frozen=True)
 class Fold:
-    """What a row becomes: combine(...combine(start, of(x0)), of(x1)...)."""
+    """The function from a row to a number: combine(...combine(start, of(x0)), of(x1)...). `placed`: of(x, place)."""
 
     start: float
     combine: Callable[[Value, Value], Value]
-    of: Change = lambda x: x
+    of: Callable[..., Value] = lambda x: x
+    placed: bool = False
 
 
 def larger(x: Value, y: Value) -> Value:
@@ -49,6 +51,12 @@ SUM, PRODUCT = Fold(0.0, Value.__add__), Fold(1.0, Value.__mul__)
 SQUARES = Fold(0.0, Value.__add__, lambda x: x * x)
 LARGEST, SMALLEST = Fold(-np.inf, F32["maximum"]), Fold(np.inf, F32["minimum"])
 TOP = Fold(-np.inf, larger)  # of numbers whose nan are found later
+
+
+def lane_numbers(f: Function, kind: Type, count: int) -> Value:
+    """The vector 0, 1, ..., count - 1."""
+    numbers = ", ".join([f"{kind.name} {llvm.literal(kind, k)}" for k in range(count)])
+    return Value(f, f"<{numbers}>", kind, count)
 
 
 class Source:
@@ -212,6 +220,18 @@ class Rows:
         """One number for each row, of the folded vector."""
         return llvm.total(x, fold.combine) if self.in_row and self.count else x
 
+    def folds(self, fold: Fold, x: Value, valid: int) -> Value:
+        """What is folded: of(x), and `start` behind the end of the row."""
+        return self.only(fold.of(x, self.position()) if fold.placed else fold.of(x), valid, fold.start)
+
+    def position(self) -> Value:
+        """The places of the present numbers in the row, as floats."""
+        if len(self.inner) > 1:
+            raise NotNative("places in rows of several dimensions")
+        place = self.at[self.inner[0][1]] if self.inner else 0
+        first = self.f.number(FLOAT, place) if isinstance(place, int) else llvm.converted(place, FLOAT)
+        return lane_numbers(self.f, FLOAT, self.width) + first if self.in_row else first
+
     def only(self, x: Value, valid: int, start: float) -> Value:
         """The vector with `start` behind the end of the row."""
         if not self.in_row or valid >= self.width or not x.lanes:
@@ -259,12 +279,17 @@ class ShortRow:
             self.values = [change(x) for x in self.values]
         made = []
         for fold in folds:
-            found = [self.rows.only(fold.of(x), valid, fold.start) for x, (_, valid) in zip(self.values, self.places)]
+            fold_one = partial(self.rows.folds, fold)
+            found = [self.go(place, partial(fold_one, x)) for x, place in zip(self.values, self.places)]
             while len(found) > 1:
-                pairs = [fold.combine(a, b) for a, b in zip(found[::2], found[1::2])]
-                found = pairs + found[len(pairs) * 2 :]
+                halves = [fold.combine(a, b) for a, b in zip(found[::2], found[1::2])]
+                found = halves + found[len(halves) * 2 :]
             made.append(self.rows.folded(fold, found[0]))
         return made
+
+    def first(self) -> Value:
+        """The first number of the row, or of each row in the lanes."""
+        return llvm.lane(self.values[0], 0) if self.rows.in_row else self.values[0]
 
     def end(self, finish: Callable[[Value, Lanes], None]) -> None:
         """finish(vector, lanes) for all vectors of the row."""
@@ -342,7 +367,7 @@ class LongRow:
             made = [*carried]
             for k, fold in enumerate(folds):
                 own = k * UNROLL + slot
-                made[own] = fold.combine(self.rows.only(fold.of(x), valid, fold.start), made[own])
+                made[own] = fold.combine(self.rows.folds(fold, x, valid), made[own])
             return made
 
         start = [f.number(FLOAT, fold.start, self.rows.width) for fold in folds for _ in range(UNROLL)]
@@ -352,6 +377,14 @@ class LongRow:
         elif change is not None:
             self.changes.append(change)
         return [self.together(fold, sums[k * UNROLL : (k + 1) * UNROLL]) for k, fold in enumerate(folds)]
+
+    def first(self) -> Value:
+        """The first number of the row, or of each row in the lanes."""
+        rows = self.rows
+        for _, d in rows.inner:
+            rows.at[d] = 0
+        x = rows.read(min(rows.width, rows.inner[-1][0]) if rows.in_row else self.valid)
+        return llvm.lane(x, 0) if rows.in_row else x
 
     def together(self, fold: Fold, sums: Sequence[Value]) -> Value:
         a, b, c, d = sums

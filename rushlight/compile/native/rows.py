@@ -1,9 +1,8 @@
-"""Rows: reductions, softmax, layer norm and group norm."""
+"""Rows that become other rows: softmax, layer norm and group norm."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from math import prod
 
 import numpy as np
 
@@ -11,135 +10,14 @@ from rushlight.compile.graph import Call, Value
 from rushlight.compile.native.loop_nest import Lanes, Pieces, index, load
 from rushlight.compile.native.lowering import Lowering, Step, anchor
 from rushlight.compile.native.places import NotNative, Place
-from rushlight.compile.native.row_loops import (
-    F32,
-    LARGEST,
-    PRODUCT,
-    SMALLEST,
-    SQUARES,
-    SUM,
-    TOP,
-    Fold,
-    Row,
-    Rows,
-    Source,
-    read_before,
-)
+from rushlight.compile.native.row_loops import F32, SQUARES, SUM, TOP, Fold, Row, Rows, Source, read_before
 from rushlight.compile.native.schedule import Group
 from rushlight.loops import llvm
-from rushlight.loops.llvm import FLOAT, Number, call_intrinsic
+from rushlight.loops.llvm import FLOAT, call_intrinsic
 from rushlight.ops.nn.normalization import group_norm, layer_norm
 from rushlight.ops.reduce import reduce
 
 SINGLE = np.dtype(np.float32)
-
-# -- one number for each row ---------------------------------------------------------------------------------------
-
-
-@anchor(reduce.sum)
-def sum_(low: Lowering, group: Group) -> None:
-    folded(low, group, SUM)
-
-
-@anchor(reduce.mean)
-def mean(low: Lowering, group: Group) -> None:
-    folded(low, group, SUM, lambda total, n: total / float(n))
-
-
-@anchor(reduce.prod)
-def prod_(low: Lowering, group: Group) -> None:
-    folded(low, group, PRODUCT)
-
-
-@anchor(reduce.amax)
-def amax(low: Lowering, group: Group) -> None:
-    folded(low, group, LARGEST)
-
-
-@anchor(reduce.amin)
-def amin(low: Lowering, group: Group) -> None:
-    folded(low, group, SMALLEST)
-
-
-@anchor(reduce.logsumexp)
-def logsumexp(low: Lowering, group: Group) -> None:
-    """The largest number is subtracted unless it is infinite."""
-
-    def number(row: Row, _: int) -> llvm.Value:
-        (top,) = row.sweep(None, TOP)
-        top = llvm.select(abs(top) < np.inf, top, 0.0)
-        (total,) = row.sweep(lambda x: F32["exp"](x - top), SUM)
-        return F32["log"](total) + top
-
-    reduced(low, group, number)
-
-
-def folded(
-    low: Lowering, group: Group, fold: Fold, after: Callable[[llvm.Value, int], llvm.Value] = lambda total, n: total
-) -> None:
-    """out = after(the folded row, its length)."""
-    reduced(low, group, lambda row, n: after(row.sweep(None, fold)[0], n), fold)
-
-
-def reduced(low: Lowering, group: Group, number: Callable[[Row, int], llvm.Value], fold: Fold | None = None) -> None:
-    """out = number(row, its length) for each row of x. args: x, dim, keepdim. `fold`: the only sweep of `number`."""
-    x, dim, keepdim = group.anchor.args
-    made = group.anchor.outs[0]
-    if x.dtype != SINGLE or made.dtype != SINGLE:
-        raise NotNative("a reduction of other dtypes")
-    dims = dims_of(dim, len(x.shape))
-    kept = [d for d in range(len(x.shape)) if d not in dims]
-    step, source = begun(low, group, [*range(len(x.shape))] if keepdim else kept)
-    shape = group.out.shape
-    pieces = Pieces(step, group, shape, None if shape else [()])
-    own = [(d if keepdim else kept.index(d)) if d in kept else None for d in range(len(x.shape))]
-
-    def spread(strides: tuple[int, ...]) -> tuple[int, ...]:
-        return tuple([0 if k is None else strides[k] for k in own])
-
-    def body(row: Row) -> None:
-        found = number(row, prod([x.shape[d] for d in dims]))
-        at: list[Number] = [0] * max(len(shape), 1)
-        for d, k in enumerate(own):
-            if k is not None:
-                at[k] = rows.at[d]
-        if rows.in_row or not rows.count:
-            pieces.finish({made: found}, Lanes(at, 0, 0, 1))
-        else:
-            pieces.finish({made: found}, Lanes(at, own[rows.along] or 0, rows.width, row.valid))
-
-    rows = Rows(step, source, dims, [spread(s) for s in (pieces.out_strides, *pieces.strides.values())], body, fold)
-    rows.write()
-
-
-def begun(low: Lowering, group: Group, dims: Sequence[int], groups: int = 0) -> tuple[Step, Source]:
-    """The step of a group, with memory for the result in the order of x's dimensions `dims`, and the rows' numbers.
-    groups: see `Space`."""
-    x = group.anchor.args[0]
-    read = [low.place(v) for v in (read_before(group) if group.before else [x])]
-    place = next(p for p in read if p.shape == x.shape)
-    low.make(group.out, ordered(place, dims))
-    step = low.step()
-    for p in read:
-        low.memory.use(p.buffer)
-    low.clear_halo(step, group.out)
-    place = in_groups(place, groups)
-    return step, Source(step, group, place.shape, None if group.before else place)
-
-
-def dims_of(dim: int | Sequence[int] | None, n: int) -> list[int]:
-    """The reduced dimensions; all for None."""
-    if dim is None:
-        return [*range(n)]
-    return sorted({d % n for d in ([dim] if isinstance(dim, int) else dim)} if n else ())
-
-
-def ordered(x: Place, dims: Sequence[int]) -> tuple[int, ...]:
-    """The numbers of x's dimensions `dims`, in the order of x's memory."""
-    return tuple(sorted(range(len(dims)), key=lambda k: (-x.strides[dims[k]], k)))
-
-
-# -- rows of new numbers -------------------------------------------------------------------------------------------
 
 
 @anchor(reduce.softmax)
@@ -280,6 +158,33 @@ def factor_place(low: Lowering, v: Value, channels_of: int) -> Place:
         ones = (1,) * (channels_of - 2)
         return Place(place.buffer, place.shape + ones, place.dtype, place.strides + (0,) * len(ones), place.offset)
     return place
+
+
+def begun(low: Lowering, group: Group, dims: Sequence[int], groups: int = 0) -> tuple[Step, Source]:
+    """The step of a group, with memory for the result in the order of x's dimensions `dims`, and the rows' numbers.
+    groups: see `Space`."""
+    x = group.anchor.args[0]
+    read = [low.place(v) for v in (read_before(group) if group.before else [x])]
+    place = next(p for p in read if p.shape == x.shape)
+    low.make(group.out, ordered(place, dims))
+    step = low.step()
+    for p in read:
+        low.memory.use(p.buffer)
+    low.clear_halo(step, group.out)
+    place = in_groups(place, groups)
+    return step, Source(step, group, place.shape, None if group.before else place)
+
+
+def dims_of(dim: int | Sequence[int] | None, n: int) -> list[int]:
+    """The reduced dimensions; all for None."""
+    if dim is None:
+        return [*range(n)]
+    return sorted({d % n for d in ([dim] if isinstance(dim, int) else dim)} if n else ())
+
+
+def ordered(x: Place, dims: Sequence[int]) -> tuple[int, ...]:
+    """The numbers of x's dimensions `dims`, in the order of x's memory."""
+    return tuple(sorted(range(len(dims)), key=lambda k: (-x.strides[dims[k]], k)))
 
 
 def used_later(low: Lowering, anchor_: Call) -> bool:

@@ -20,11 +20,12 @@ from rushlight.ops.math import elementwise as E
 from rushlight.ops.nn.conv import convolution
 from rushlight.ops.nn.normalization import frozen_batch_norm, layer_norm
 from rushlight.ops.reduce import reduce
+from rushlight.ops.reduce.vector_norm import vector_norm
 from rushlight.ops.shape import views
 
 # ops that read rows, whose elements may be computed while they are read
-ROWS = (reduce.sum, reduce.mean, reduce.prod, reduce.amax, reduce.amin, reduce.logsumexp, reduce.softmax,
-    reduce.log_softmax, layer_norm)  # fmt: skip
+ROWS = (reduce.sum, reduce.nansum, reduce.mean, reduce.prod, reduce.amax, reduce.amin, reduce.logsumexp,
+    reduce.var_core, vector_norm, reduce.softmax, reduce.log_softmax, layer_norm)  # fmt: skip
 
 
 @dataclass(eq=False)

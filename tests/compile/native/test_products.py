@@ -3,6 +3,7 @@
 import pytest
 
 import rushlight
+import rushlight.nn.functional as F
 from tests.compile.native.native_case import assert_same, assert_same_on_cores, normal
 
 pytest.importorskip("llvmlite")
@@ -73,3 +74,11 @@ def test_equal_rows_and_equal_columns():
 def test_products_on_two_cores(monkeypatch, shape):
     x, y = normal(*shape), normal(40, 33)
     assert_same_on_cores(monkeypatch, lambda a, b: a @ b.T + 1, x, y, tolerance=2e-6)
+
+
+@pytest.mark.faster
+def test_layers_with_computed_weights():
+    assert_same(
+        lambda x, w, b: F.linear(x, w * 2, b).relu(), normal(3, 5, 20), normal(33, 20), normal(33), tolerance=2e-6
+    )
+    assert_same(lambda x, w: F.linear(x, w) + 1, normal(1, 20), normal(33, 20), tolerance=2e-6)

@@ -1,4 +1,4 @@
-"""Reductions, softmax and norms in native functions."""
+"""Softmax and norms in native functions."""
 
 import numpy as np
 import pytest
@@ -62,46 +62,11 @@ def test_rms_norm():
 
 
 @pytest.mark.faster
-@pytest.mark.parametrize("dim", [0, -1, (0, 2), (1, 2), (0, 1, 2)])
-@pytest.mark.parametrize("keepdim", [False, True])
-def test_reductions(dim, keepdim):
-    x = normal(3, 17, 33)
-    assert_same(lambda x: x.sum(dim, keepdim) * 2 + 1, x, tolerance=1e-5)
-    assert_same(lambda x: x.transpose(0, 1).amax(dim, keepdim), x, tolerance=0)
-
-
-@pytest.mark.faster
-def test_reductions_of_all_numbers():
-    x = normal(3, 1000)
-    assert_same(lambda x: x.mean() + 1, x)
-    assert_same(lambda x: (x * 0.1 + 1).prod(), normal(20), tolerance=1e-5)
-    x[1, 5] = np.nan
-    assert_same(lambda x: x.amin(1), x, tolerance=0)
-    assert_same(lambda x: x.mean((2, 3)), normal(2, 32, 8, 8))
-
-
-@pytest.mark.faster
-def test_rows_of_no_numbers_stay_as_they_are():
-    with rushlight.no_grad():
-        compiled = rushlight.compile(lambda x: x.sum(1) + 1)
-        assert compiled(rushlight.ones(3, 0)).tolist() == [1, 1, 1]
-
-
-@pytest.mark.faster
 @pytest.mark.parametrize("dim", [0, 1, 2])
 def test_rows_on_two_cores(monkeypatch, dim):
     assert_same_on_cores(monkeypatch, lambda x: F.softmax(x, dim) + 1, normal(3, 17, 300))
     assert_same_on_cores(monkeypatch, lambda x: x.sum(dim), normal(3, 17, 300), tolerance=1e-5)
     assert_same_on_cores(monkeypatch, lambda x: x.amax((0, 1)), normal(3, 17, 300), tolerance=0)
-
-
-@pytest.mark.faster
-@pytest.mark.parametrize("columns", [128, 300])
-def test_columns_in_blocks(monkeypatch, columns):
-    x = normal(2, 50, columns)
-    assert_same(lambda x: x.mean(1) + 1, x)
-    assert_same(lambda x: x.amin(1), x, tolerance=0)
-    assert_same_on_cores(monkeypatch, lambda x: x.mean((0, 1)) + 1, x)
 
 
 @pytest.mark.faster
