@@ -221,7 +221,7 @@ class Rows:
         return llvm.total(x, fold.combine) if self.in_row and self.count else x
 
     def folds(self, fold: Fold, x: Value, valid: int) -> Value:
-        """What is folded: of(x), and `start` behind the end of the row."""
+        """The numbers to fold: of(x), and `start` behind the end of the row."""
         return self.only(fold.of(x, self.position()) if fold.placed else fold.of(x), valid, fold.start)
 
     def position(self) -> Value:
