@@ -121,6 +121,21 @@ def test_errors_of_a_linear_layer():
         quantize_dynamic(rushlight.nn.Sequential(rushlight.nn.Linear(4, 2)), dtype=rushlight.float16)
 
 
+def test_backward_through_a_quantized_module_is_an_error():
+    nn = rushlight.nn
+    model = quantize_dynamic(nn.ModuleDict({"a": nn.Linear(4, 2), "b": nn.LSTM(4, 2), "c": nn.GRUCell(4, 2)}))
+    x = rushlight.ones(3, 4, requires_grad=True)
+    for out in (model["a"](x), model["b"](x.unsqueeze(0))[0], model["c"](x)):
+        assert out.requires_grad
+        with pytest.raises(NotImplementedError, match="no gradients"):
+            out.sum().backward()
+    with rushlight.no_grad():
+        assert not model["a"](x).requires_grad
+    assert not model["a"](x.detach()).requires_grad
+    with pytest.raises(RuntimeError, match="outside vmap"):
+        rushlight.func.vmap(model["a"])(rushlight.ones(2, 3, 4))
+
+
 # -- recurrent layers ------------------------------------------------------------------------------
 
 LAYERS = [

@@ -135,6 +135,16 @@ def test_a_quantized_weight_is_a_parameter():
     assert (rushlight.load(file, weights_only=False)(x) == model(x)).all()
 
 
+def test_backward_through_an_int8_layer_is_an_error():
+    model, x = model_of((3, 40, 33))
+    for config in CONFIGS.values():
+        quantize_(model, config)
+        with pytest.raises(NotImplementedError, match="no gradients"):
+            model(x.clone().requires_grad_()).sum().backward()
+        with pytest.raises(NotImplementedError, match="no gradients"):  # of the bias
+            model(x).sum().backward()
+
+
 def test_the_bias_is_read_when_the_layer_runs():
     model, x = model_of((3, 40, 33))
     quantize_(model, Int8WeightOnlyConfig())

@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
+from rushlight.autograd import Function
 from rushlight.base.errors import assertion_error, not_implemented_error, runtime_error
+from rushlight.core.mode import mode
 from rushlight.core.tensor import Tensor, created, from_array, noticed
 from rushlight.kernels.int8 import Int8Weight
 from rushlight.nn.module import Module
@@ -39,9 +41,8 @@ def elements(x: Tensor) -> ndarray:
     noticed(x)
     array = x._array
     if array.__class__ is not ndarray or array.dtype != np.float32:
-        raise runtime_error(
-            f"a quantized module takes float32 on the CPU, not {x.dtype} on {x.device}", "convert it: x.float()"
-        )
+        hint = "call it on the whole batch, outside vmap" if hasattr(array, "value") else "convert it: x.float()"
+        raise runtime_error(f"a quantized module takes float32 on the CPU, not {x.dtype} on {x.device}", hint)
     return np.ascontiguousarray(array)
 
 
@@ -57,8 +58,24 @@ def by_rows(function: Any, x: ndarray, weight: Int8Weight, *more: Any) -> ndarra
     return function(x.reshape(-1, k), weight, *more).reshape(*x.shape[:-1], n)
 
 
-def result(array: ndarray) -> Tensor:
-    """A tensor outside the graph: quantized modules have no gradients."""
+class WithoutGradient(Function):
+    """A result of a quantized module: its backward raises an error."""
+
+    @staticmethod
+    def forward(ctx: Any, array: ndarray, *inputs: Tensor) -> Tensor:
+        return from_array(array)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> Any:
+        raise not_implemented_error(
+            "quantized modules have no gradients", "train the float model and quantize it then; or x.detach()"
+        )
+
+
+def result(array: ndarray, *inputs: Tensor) -> Tensor:
+    """The tensor that a quantized module computes from the inputs."""
+    if any([x._node is not None for x in inputs]) and mode().grad:
+        return WithoutGradient.apply(array, *inputs)
     return created(from_array(array))
 
 

@@ -80,9 +80,10 @@ class Int8Linear(Linear):
             found = by_rows(linear_of_floats, array, held)
         else:
             found = by_rows(linear_by_rows, array, held, weight.act_mapping is MappingType.SYMMETRIC)
-        if bias is not None:
-            found += bias._array
-        return result(found)
+        if bias is None:
+            return result(found, input)
+        found += bias._array
+        return result(found, input, bias)
 
     def _get_name(self) -> str:
         return "Linear"

@@ -85,7 +85,7 @@ class Linear(Module):
     def forward(self, x: Tensor) -> Tensor:
         weight = self._modules["_packed_params"].__dict__["_packed_params"]
         reduced = self.version is not None and self.version >= REDUCING_VERSION
-        return result(by_rows(linear_by_tensor, elements(x), weight, MOST_REDUCED if reduced else MOST))
+        return result(by_rows(linear_by_tensor, elements(x), weight, MOST_REDUCED if reduced else MOST), x)
 
     def weight(self) -> QuantizedTensor:
         return self._packed_params._weight_bias()[0]

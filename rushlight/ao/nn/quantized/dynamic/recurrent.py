@@ -147,7 +147,8 @@ class RNNBase(recurrent.RNNBase):
             if self.dropout and self.training and i + directions < len(params):
                 array = drop(from_array(array), self.dropout)._array
         out = np.ascontiguousarray(array.swapaxes(0, 1)) if first else array
-        return result(out), tuple(result(np.stack(each)) for each in zip(*last))
+        inputs = x, *states
+        return result(out, *inputs), tuple(result(np.stack(each), *inputs) for each in zip(*last))
 
     def _direction(
         self, x: ndarray, starts: Sequence[ndarray], params: CellParams, sizes: tuple | None, reverse: bool
@@ -244,7 +245,8 @@ class RNNCellBase(Module):
         if any(s.shape != wanted for s in now):
             raise runtime_error(f"hidden has inconsistent shape: expected {wanted}", hidden=now[0].shape)
         gates = linear_by_tensor(x, self._packed_weight_ih, MOST_REDUCED)
-        return [result(s) for s in step(gates, now, self._packed_weight_hh, MOST_REDUCED)]
+        inputs = input, *(hx or ())
+        return [result(s, *inputs) for s in step(gates, now, self._packed_weight_hh, MOST_REDUCED)]
 
     @classmethod
     def from_float(cls, mod: Any, use_precomputed_fake_quant: bool = False) -> RNNCellBase:
