@@ -7,7 +7,7 @@ An index out of range becomes 0, and the program refuses the input (`Lowering.fa
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,13 +16,13 @@ import numpy as np
 from rushlight.compile.graph import Value
 from rushlight.compile.native.loop_nest import Lanes, Pieces, index, over_space
 from rushlight.compile.native.loop_nest import load as load_lanes
-from rushlight.compile.native.lowering import Lowering, anchor
+from rushlight.compile.native.lowering import Lowering, Step, anchor
 from rushlight.compile.native.places import NotNative, Place, row_major
 from rushlight.compile.native.schedule import Group
 from rushlight.kernels import pad_modes, resize, shape
 from rushlight.kernels.index import HERE
 from rushlight.loops import llvm
-from rushlight.loops.llvm import INT64, TYPES, Number
+from rushlight.loops.llvm import FLOAT, INT64, TYPES, Number
 from rushlight.ops.index import along_dim
 from rushlight.ops.index.index_tensors import index as index_tensors
 from rushlight.ops.nn import pool
@@ -292,10 +292,58 @@ class Picks:
         stride = k.strides[lanes.along] if count else 0
         kind = TYPES[place.dtype.name]
         found = llvm.converted(load_lanes(f, self.tables[id(k)], where, kind, stride, lanes), INT64)
-        if not k.checks:
-            return found
-        if k.wraps:
-            found = llvm.select(found < 0, found + k.size, found)
-        bad = (found < 0) | (found >= k.size)
-        self.low.fail(self.step, llvm.total(bad, llvm.Value.__or__))
-        return llvm.select(bad, 0, found)
+        return in_range(self.low, self.step, found, k.size, k.wraps) if k.checks else found
+
+
+def in_range(low: Lowering, step: Step, found: llvm.Value, size: int, wraps: bool = False) -> llvm.Value:
+    """Indices, with 0 in place of an index out of range, for which the program refuses its input."""
+    if wraps:
+        found = llvm.select(found < 0, found + size, found)
+    bad = (found < 0) | (found >= size)
+    low.fail(step, llvm.total(bad, llvm.Value.__or__))
+    return llvm.select(bad, 0, found)
+
+
+# -- sums of rows --------------------------------------------------------------------------------------------------
+
+
+@anchor(along_dim.rows_summed)
+def rows_summed(low: Lowering, group: Group) -> None:
+    """out[land[i]] += x[take[i]]; x (m, D), take and land (k,) -> (n, D)."""
+    table, *places, n = group.anchor.args
+    if table.dtype != np.float32 or not table.size or not n:
+        raise NotNative("sums of rows of other dtypes, or of an empty table")
+    x, (take, land), size = low.contiguous(table), [indices(low, v) for v in places], table.shape[1]
+    out = group.anchor.outs[0]
+    sums = Place(low.memory.scratch(n * size, out.dtype), out.shape, out.dtype, row_major(out.shape))
+    low.memory.places[out] = sums
+    step = low.step()
+    for place in (x, take, land):
+        low.memory.use(place.buffer)
+    step.alone(lambda: add_rows(low, step, (x, sums), (take, land)))
+    low.write_rest(group, Group(group.anchor, [], out) if group.steps else group)
+
+
+def add_rows(low: Lowering, step: Step, tables: tuple[Place, Place], places: tuple[Place, Place]) -> None:
+    """sums = 0, then sums[land[i]] += x[take[i]]. `tables`: x and the sums; `places`: take and land."""
+    f, width, (count, size) = step.f, low.module.target.lanes, tables[1].shape
+    (x, sums), zero = map(step.pointer, tables), f.number(FLOAT, 0.0, width)
+
+    def over(size: int, body: Callable[[Number, int], None]) -> None:
+        whole = size // width * width
+        f.loop(0, whole, width, lambda c: body(c, width))
+        if whole < size:
+            body(whole, size - whole)
+
+    def add(i: Number) -> None:
+        found = [f.load(step.pointer(p), index(p.offset, [i], p.strides), INT64) for p in places]
+        frm, to = (in_range(low, step, at, p.shape[0]) * size + p.offset for at, p in zip(found, tables))
+
+        def vector(c: Number, valid: int) -> None:
+            old, new = (f.load(p, first + c, FLOAT, width, valid) for p, first in ((sums, to), (x, frm)))
+            f.store(old + new, sums, to + c, valid)
+
+        over(size, vector)
+
+    over(count * size, lambda c, valid: f.store(zero, sums, c, valid))
+    f.loop(0, places[0].shape[0], 1, add)

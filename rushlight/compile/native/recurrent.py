@@ -81,7 +81,8 @@ class Layer:
         self.weight, *more = tensors[1 + self.states :]
         self.bias = more[0] if more else None
         self.check(tensors, sizes, more)
-        self.steps, self.batch, _ = self.x.shape
+        self.batch = self.first[0].shape[0]
+        self.steps = self.x.size // (self.x.shape[-1] * self.batch)
         self.hidden = self.weight.shape[1]
         self.f_of = functions("float32")
         self.width = low.module.target.lanes
@@ -90,7 +91,7 @@ class Layer:
 
     def check(self, tensors: Sequence[Value], sizes: object, more: Sequence[Value]) -> None:
         hidden, known = self.weight.shape[1], [v for v in (self.weight, self.bias) if v is not None]
-        fits = len(self.x.shape) == 3 and self.x.shape[2] == self.gates * hidden == self.weight.shape[0]
+        fits = len(self.x.shape) in (2, 3) and self.x.shape[-1] == self.gates * hidden == self.weight.shape[0]
         plain = all(len(v.shape) == 1 for v in more) and all(v.dtype == np.float32 for v in tensors)
         if sizes is not None or not fits or not plain or not all(map(self.low.schedule.is_known, known)):
             raise NotNative("a recurrent layer with packed sequences, a projection or computed weights")
@@ -113,7 +114,8 @@ class Layer:
         memory, slot = low.memory.scratch((t + 1) * n * h, np.float32), n * h
         self.slots = Place(memory, (t + 1, n, h), self.x.dtype, (slot, h, 1))
         out, last, *others = self.call.outs
-        low.memory.places[out] = Place(memory, (t, n, h), out.dtype, (slot, h, 1), 0 if self.reverse else slot)
+        strides = (slot, h, 1) if len(out.shape) == 3 else (h, 1)
+        low.memory.places[out] = Place(memory, out.shape, out.dtype, strides, 0 if self.reverse else slot)
         low.memory.places[last] = Place(memory, (n, h), out.dtype, (h, 1), 0 if self.reverse else t * slot)
         if self.states == 2:
             self.cell = Place(low.memory.scratch(slot, np.float32), (n, h), out.dtype, (h, 1))
@@ -128,7 +130,7 @@ class Layer:
         self.step = step = self.low.step()
         for place in places:
             self.low.memory.use(place.buffer)
-        self.f, self.source = step.f, places[0]
+        self.f, self.source = step.f, self.by_step(places[0])
         self.inputs, self.panels, self.h = step.pointer(places[0]), step.pointer(panels), step.pointer(self.slots)
         self.c = step.pointer(self.cell) if self.states == 2 else None
         self.biases = None if self.bias is None else step.pointer(step.place(self.bias))
@@ -140,6 +142,13 @@ class Layer:
             step.alone(lambda: self.sequences(full * self.tile, rest))
         alone = Group(self.call, [], self.call.outs[0])
         self.low.write_rest(self.group, alone if self.group.steps else self.group)
+
+    def by_step(self, x: Place) -> Place:
+        """x as (T, N, gates H)."""
+        if len(x.shape) == 3:
+            return x
+        (row, column), shape = x.strides, (self.steps, self.batch, x.shape[1])
+        return Place(x.buffer, shape, x.dtype, (self.batch * row, row, column), x.offset)
 
     def sequences(self, row: Number, count: int) -> None:
         """All steps of a tile of sequences."""

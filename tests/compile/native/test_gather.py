@@ -65,6 +65,7 @@ def test_keys_with_index_tensors():
         (lambda x, i: x.index_select(0, i), (-1, 9)),
         (lambda x, i: x.gather(0, i.reshape(-1, 1).expand(-1, 17)), (-1, 9)),
         (lambda x, i: x[i], (-10, 9)),
+        (lambda x, i: F.embedding_bag(i[None], x, mode="sum"), (-1, 9)),
     ],
 )
 def test_an_index_out_of_range_raises_the_error_of_eager(function, bad):
@@ -136,3 +137,11 @@ def test_a_table_that_changes():
         assert rushlight.equal(compiled(at), table(at) * 2)
         table.weight = rushlight.nn.Parameter(rushlight.ones(9, 17))
         assert rushlight.equal(compiled(at), table(at) * 2)
+
+
+@pytest.mark.faster
+@pytest.mark.parametrize("width", [1, 3, 16, 33])
+@pytest.mark.parametrize("mode", ["sum", "mean"])
+def test_bags(width, mode):
+    assert_same(lambda t, i: F.embedding_bag(i, t, mode=mode), normal(9, width), whole(9, 3, 7))
+    assert_same(lambda t, i: F.embedding_bag(i.t(), t, mode=mode).relu() + 1, normal(9, width), whole(9, 3, 7))

@@ -63,6 +63,17 @@ def test_first_and_last_states(name, reverse):
 
 
 @pytest.mark.faster
+@pytest.mark.parametrize("batch", [1, 3])
+def test_cells(batch):
+    rushlight.manual_seed(0)
+    lstm, gru, rnn = nn.LSTMCell(5, 17), nn.GRUCell(5, 17), nn.RNNCell(5, 17)
+    x, h, c = normal(batch, 5), normal(batch, 17), normal(batch, 17)
+    assert_same(lambda x, h, c: rushlight.cat(lstm(x, (h, c)), 1), x, h, c, tolerance=2e-6)
+    assert_same(lambda x, h: gru(x, h) + 1, x, h, tolerance=2e-6)
+    assert_same(lambda x, h: rnn(x.relu(), h), x, h, tolerance=2e-6)
+
+
+@pytest.mark.faster
 @pytest.mark.parametrize("name", ["lstm", "gru"])
 def test_large_and_wrong_numbers(name):
     made = layer(name, 3, 17)
