@@ -5,7 +5,66 @@ pays, it reloads program.py with Numba."""
 
 from __future__ import annotations
 
-INIT = '''"""{kind}, made by rushlight.compiler.export {version}: needs NumPy alone, and is faster where there is Numba.
+READ = '''def read(path):
+    """Arrays by name from a safetensors file: 8 bytes with the length of the header, the header as JSON, the
+    numbers."""
+    with open(path, "rb") as file:
+        header = json.loads(file.read(int.from_bytes(file.read(8), "little")))
+        numbers = np.frombuffer(bytearray(file.read()), np.uint8)
+    header.pop("__metadata__", None)
+    return {{name: numbers[slice(*x["data_offsets"])].view(KINDS[x["dtype"]]).reshape(x["shape"])
+            for name, x in header.items()}}
+'''
+
+PAGE_INIT = (
+    '''"""{kind}, made by rushlight.compiler.export {version}: needs only NumPy.
+
+    from {folder} import model
+
+    {shown}
+
+program.py has the computation, weights.safetensors the weights.
+"""
+import json
+from pathlib import Path
+
+import numpy as np
+
+INPUTS = [{inputs}]
+KINDS = {kinds}
+
+
+'''
+    + READ
+    + '''
+
+W = read(Path(__file__).with_name("weights.safetensors"))
+
+from . import program  # imports W
+
+
+def model({signature}):
+    """{doc}
+    """
+    with np.errstate(all="ignore"):
+        return program.model(*map(given, ({arguments}), INPUTS))
+
+
+def given(x, kind):
+    """An input as an array. ValueError for another shape or dtype."""
+    name, shape, dtype = kind
+    x = np.asarray(x, order="C")
+    fits = x.ndim == len(shape) and all(n in (m, "samples") for m, n in zip(x.shape, shape))
+    if not fits or x.dtype != dtype:
+        hint = f"{{name}}.astype({{dtype!r}})" if fits else "export it again with an example of that shape"
+        shown = f"{{dtype}}[{{', '.join(map(str, shape))}}]"
+        raise ValueError(f"{{name}} is {{x.dtype}}{{list(x.shape)}}, but the model was exported for {{shown}}; hint: {{hint}}")
+    return x
+'''
+)
+
+INIT = (
+    '''"""{kind}, made by rushlight.compiler.export {version}: needs NumPy alone, and is faster where there is Numba.
 
     from {folder} import model
 
@@ -31,16 +90,9 @@ CALLS = {calls}
 INPUTS = [{inputs}]
 
 
-def read(path):
-    """Arrays by name from a safetensors file: 8 bytes with the length of the header, the header as JSON, the
-    numbers."""
-    with open(path, "rb") as file:
-        header = json.loads(file.read(int.from_bytes(file.read(8), "little")))
-        numbers = np.frombuffer(bytearray(file.read()), np.uint8)
-    header.pop("__metadata__", None)
-    return {{name: numbers[slice(*x["data_offsets"])].view(KINDS[x["dtype"]]).reshape(x["shape"])
-            for name, x in header.items()}}
-
+'''
+    + READ
+    + '''
 
 KINDS = {kinds}
 WEIGHTS = read(Path(__file__).with_name("weights.safetensors"))
@@ -111,6 +163,7 @@ def ready(*inputs):
         if numba is None:
             machine_code(inputs or [np.zeros(shape, dtype) for _, shape, dtype in INPUTS])
 '''
+)
 
 ENDING = '''
 {weights}

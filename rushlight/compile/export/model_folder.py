@@ -39,7 +39,8 @@ from rushlight.serialization import save_file
 from rushlight.version import __version__
 
 WEIGHTS = "weights.safetensors"
-FORMATS = "numpy", "c", "wasm"
+FORMATS = "numpy", "numba", "c", "wasm"
+RESULTS = "results[{}]".format, "arg{}".format
 MIN_STORED_BYTES = 1 << 10  # constants from this size on are stored among the weights
 KINDS = {
     "float64": "F64",
@@ -67,18 +68,19 @@ def export(
 ) -> Path:
     """Write `model`, for inputs like `example`, to a folder that runs without rushlight.
 
-    `kind`: "numpy" for Python that needs only NumPy, and is faster with Numba; "c" for a shared library with a C
-    header; "wasm" for a WebAssembly module with JavaScript.
+    `kind`: "numpy" for a short page of NumPy; "numba" for a program with loops that Numba compiles, and that NumPy runs
+    without Numba; "c" for a shared library with a C header; "wasm" for a WebAssembly module with JavaScript.
 
         from folder import model
         y = model(x)                      # NumPy arrays in, NumPy arrays out
 
     `model`: a module, which is exported in evaluation mode, or a function of tensors. `example`: a tensor or NumPy
     array, or a tuple of arguments. Inputs must have the example's shapes and dtypes; arguments that are not tensors
-    become part of the program. `dynamic`: for "c" and "wasm", the arguments with any number of samples, as
-    {"x": {0: "samples"}}; True for all. `cpu`: for "c", "native" or a level of x86-64 such as "x86-64-v3". The folder is
-    written under another name and then renamed. Returns its path. A folder of Python runs NumPy until compiling pays
-    (`CALLS`, `ready()`: see its __init__.py).
+    become part of the program. `dynamic`: the arguments with any number of samples, as {"x": {0: "samples"}}; True for
+    all. `cpu`: for "c", "native" or a level of x86-64 such as "x86-64-v3". The folder is
+    written under another name and then renamed. Returns its path. A folder of kind "numba" runs NumPy until compiling
+    pays (`CALLS`, `ready()`: see its __init__.py); so does a folder "numpy" of a model that writes to its buffers or
+    draws random numbers.
 
     FileExistsError if the folder exists, unless `overwrite`; ValueError for a name that Python cannot import;
     CannotCompile with the lines if the model has graph breaks (it reads numbers by `item()` or `if`);
@@ -100,18 +102,31 @@ def export(
     flat: list[Any] = []
     args = tuple(contiguous(a, flat) for a in args)
     check(args, flat)
-    if kind == "numpy":
-        with replacing(place, overwrite) as beside:
-            write_package(model, args, flat, place.name, beside)
-        return place
-    from rushlight.compile.export.library_folder import export_library
-
     tensors = [*tensors_of(args, parameter_names(model, len(args)))]
     sampled = dynamic_paths(dynamic, [path for _, path in tensors])
     given = [(path, t, any_size) for (t, path), any_size in zip(tensors, sampled)]
-    with replacing(place, overwrite) as beside, evaluating(model), no_grad():
-        export_library(model, args, given, place.name, beside, (kind, cpu))
+    with replacing(place, overwrite) as beside:
+        write(model, args, given, place.name, beside, (kind, cpu))
     return place
+
+
+def write(model: Callable, args: tuple, given: list[tuple], name: str, folder: Path, how: tuple[str, str]) -> None:
+    """Write the files of an export. `given`: (name, tensor, any number of samples) of each tensor among `args`."""
+    if how[0] in ("c", "wasm"):
+        from rushlight.compile.export.library_folder import export_library
+
+        with evaluating(model), no_grad():
+            export_library(model, args, given, name, folder, how)
+        return
+    if how[0] == "numpy":
+        from rushlight.compile.export.page_folder import write_page
+
+        with evaluating(model), no_grad():
+            if write_page(model, args, given, name, folder):
+                return
+    if any(sampled for *_, sampled in given):
+        raise value_error(f"export: a folder of kind {how[0]!r} has static sizes", "export it without `dynamic`")
+    write_package(model, args, [t for _, t, _ in given], name, folder)
 
 
 def write_package(model: Callable, args: tuple, flat: list[Any], name: str, folder: Path) -> None:
@@ -132,22 +147,29 @@ def calls_of_a_second(folder: Path, inputs: list[np.ndarray]) -> int:
     """The number of calls that NumPy answers in a second, rounded to a power of two.
 
     The folder counts calls instead of seconds, so that running a program again gives the same numbers."""
+    with loaded(folder) as package:
+        times = []
+        for _ in range(3):
+            start = perf_counter()
+            package.answer(*inputs)
+            times.append(perf_counter() - start)
+    return 1 << max(0, round(log2(1 / min(times))))
+
+
+@contextmanager
+def loaded(folder: Path) -> Iterator[Any]:
+    """The package in an exported folder; inside, it can be imported."""
     name = "rushlight_export" + folder.name.replace(".", "_")
     spec: Any = spec_from_file_location(name, folder / "__init__.py", submodule_search_locations=[str(folder)])
     package: Any = module_from_spec(spec)
     sys.modules[name] = package
     try:
         spec.loader.exec_module(package)
-        times = []
-        for _ in range(3):
-            start = perf_counter()
-            package.answer(*inputs)
-            times.append(perf_counter() - start)
+        yield package
     finally:
         for part in (name, f"{name}.program"):
             sys.modules.pop(part, None)
         shutil.rmtree(folder / "__pycache__", ignore_errors=True)
-    return 1 << max(0, round(log2(1 / min(times))))
 
 
 def contiguous(a: Any, flat: list[Any]) -> Any:
@@ -313,26 +335,29 @@ def tensors_of(args: Any, names: Any) -> Iterator[tuple[Tensor, str]]:
             yield from tensors_of(a.values(), (f"{path}[{k!r}]" for k in a))
 
 
-def result_text(plan: Any, names: dict[int, str], store: dict[str, Any]) -> str:
-    """The expression for the model's result."""
+def result_text(
+    plan: Any, names: dict[int, str], store: dict[str, Any], weights: str = "WEIGHTS", parts: tuple = RESULTS
+) -> str:
+    """The expression for the model's result. `weights`: the variable of the weights; `parts`: functions from numbers to
+    the expressions for the results and the arguments."""
     kind, what = plan
     if kind == "tensor":
-        return f"results[{what[0]}]"
+        return parts[0](what[0])
     if kind == "argument":
-        return f"arg{what}"
+        return parts[1](what)
     if kind == "value":
         if isinstance(what, Tensor):
             name = names.get(id(what._array), f"result_{len(store)}")
             store[name] = what._array
-            return f"WEIGHTS[{name!r}]"
+            return f"{weights}[{name!r}]"
         return repr(what)
     cls, inside = what
-    parts = [result_text(p, names, store) for p in inside]
+    texts = [result_text(p, names, store, weights, parts) for p in inside]
     if kind == "object":  # a named tuple becomes a tuple, any other object a dict
         kind, cls = ("dict", cls.names) if cls.names else ("list", tuple)
     if kind == "dict":
-        return "{" + ", ".join(f"{k!r}: {p}" for k, p in zip(cls, parts)) + "}"
-    return sequence_text(cls, parts)
+        return "{" + ", ".join(f"{k!r}: {p}" for k, p in zip(cls, texts)) + "}"
+    return sequence_text(cls, texts)
 
 
 def doc_of(program: Program, model: Any, shown: list[str]) -> str:

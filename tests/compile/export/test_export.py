@@ -142,7 +142,7 @@ def test_a_failed_export_leaves_nothing(tmp_path, monkeypatch):
     def broken(*args, **kwargs):
         raise OSError("disk full")
 
-    monkeypatch.setattr("rushlight.compile.export.model_folder.save_file", broken)
+    monkeypatch.setattr("rushlight.compile.export.page_folder.save_file", broken)
     with pytest.raises(OSError, match="disk full"):
         torch.compiler.export(nn.Linear(3, 2), torch.ones(4, 3), tmp_path / "line")
     assert not list(tmp_path.iterdir())

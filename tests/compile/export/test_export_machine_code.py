@@ -30,7 +30,7 @@ READY = "assert 'numba' not in sys.modules; small.ready(); right(); assert small
 
 @pytest.fixture
 def small(tmp_path):
-    return torch.compiler.export(lambda x: (x * 2 + 1).relu(), torch.ones(8), tmp_path / "small")
+    return torch.compiler.export(lambda x: (x * 2 + 1).relu(), torch.ones(8), tmp_path / "small", kind="numba")
 
 
 def process(place, what, **env):
@@ -140,5 +140,5 @@ def test_a_numba_that_fails_is_left_alone(small):
 
 def test_overwriting_a_folder_drops_its_machine_code(small):
     run(small, READY)
-    torch.compiler.export(lambda x: (x * 2 + 1).relu(), torch.ones(8), small, overwrite=True)
+    torch.compiler.export(lambda x: (x * 2 + 1).relu(), torch.ones(8), small, kind="numba", overwrite=True)
     assert not codes(small)
