@@ -97,7 +97,8 @@ class Space:
             return lanes
         first, g, channel, *rest = lanes.at
         channel = self.step.f.whole(g) * (self.shape[1] // self.groups) + channel
-        return Lanes([first, channel, *rest], max(lanes.along - 1, 0), lanes.count, lanes.valid)
+        along = lanes.along if lanes.along < 2 else lanes.along - 1  # groups in the lanes have one channel each
+        return Lanes([first, channel, *rest], along, lanes.count, lanes.valid)
 
     def factor(self, k: int, lanes: Lanes) -> llvm.Value | None:
         """The weight or the bias at the lanes."""

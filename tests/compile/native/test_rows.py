@@ -78,3 +78,15 @@ def test_steps_before_the_rows_run_while_rows_are_read(columns):
     assert_same(lambda x, y: ((x - y) ** 2).mean(-1), x, y)
     assert_same(lambda x, y: (x.relu() + y).amax(0), x, y, tolerance=0)
     assert_same(lambda x, y: F.softmax((x > 0) * y, 1), x, y)
+
+
+@pytest.mark.faster
+@pytest.mark.parametrize("groups", [1, 4, 8])
+def test_group_norm_between_convolutions(groups):
+    """Channels are neighbours in memory there; with one channel in each group, groups are in the lanes."""
+    first, last = rushlight.nn.Conv2d(3, 8, 3, padding=1), rushlight.nn.Conv2d(8, 5, 3, padding=1)
+    x, weight, bias = normal(2, 3, 7, 9), normal(8), normal(8)
+    assert_same(lambda x, w, b: last(F.group_norm(first(x), groups, w, b).relu()), x, weight, bias, tolerance=3e-6)
+    assert_same(
+        lambda x, w, b: F.group_norm(first(x), groups, w, b) * w[:, None, None], x, weight, bias, tolerance=3e-6
+    )
