@@ -79,9 +79,9 @@ def test_an_index_out_of_range_raises_the_error_of_eager(function, bad):
         assert program.native is not None, program.native_reason
         for index in bad:
             wrong = rushlight.tensor([3, index, 8])
-            with pytest.raises(Exception, match="out of") as expected:
+            with pytest.raises(Exception, match="out of|idx") as expected:
                 function(x, wrong)
-            with pytest.raises(type(expected.value), match="out of") as found:
+            with pytest.raises(type(expected.value), match="out of|idx") as found:
                 compiled(x, wrong)
             assert str(found.value) == str(expected.value)
         assert rushlight.allclose(compiled(x, good), want, rtol=1e-6, atol=1e-6)
