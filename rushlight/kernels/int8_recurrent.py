@@ -6,6 +6,7 @@ to step 1, ...; h (N, H) is the state."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache
 
 import numpy as np
 from numpy import ndarray
@@ -16,25 +17,51 @@ from rushlight.kernels.recurrent import Sizes, first_rows, rows_of, shaped, step
 Step = Callable[[ndarray, Sequence[ndarray], Int8Weight, int], tuple[ndarray, ...]]
 
 
-def sigmoid(x: ndarray) -> ndarray:
-    return np.float32(0.5) * (np.tanh(np.float32(0.5) * x) + np.float32(1))
+HALF, ONE = np.float32(0.5), np.float32(1)
+
+
+@cache
+def gate_factors(hidden: int) -> tuple[ndarray, ndarray]:
+    """(factor, offset) of an LSTM's gates i, f, g, o: factor tanh(factor x) + offset is sigmoid(x), but tanh(x) for g.
+    """
+    factor = np.repeat(np.array([HALF, HALF, ONE, HALF]), hidden)
+    return factor, ONE - factor
 
 
 def lstm_step(x: ndarray, states: Sequence[ndarray], weight: Int8Weight, most: int) -> tuple[ndarray, ...]:
-    """The gates i, f, g, o; c' = f c + i g, h' = o tanh(c')."""
+    """The gates i, f, g, o; c' = f c + i g, h' = o tanh(c'). All gates in one call of tanh."""
     h, c = states
-    i, f, g, o = np.split(x + linear_by_tensor(h, weight, most), 4, axis=1)
-    c = sigmoid(f) * c + sigmoid(i) * np.tanh(g)
-    return sigmoid(o) * np.tanh(c), c
+    n = c.shape[1]
+    factor, offset = gate_factors(n)
+    gates = x + linear_by_tensor(h, weight, most)
+    gates *= factor
+    np.tanh(gates, out=gates)
+    gates *= factor
+    gates += offset
+    c = gates[:, n : 2 * n] * c
+    c += gates[:, :n] * gates[:, 2 * n : 3 * n]
+    h = np.tanh(c)
+    h *= gates[:, 3 * n :]
+    return h, c
 
 
 def gru_step(x: ndarray, states: Sequence[ndarray], weight: Int8Weight, most: int) -> tuple[ndarray, ...]:
     """The gates r, z, n; h' = (h - n) z + n."""
     (h,) = states
-    xr, xz, xn = np.split(x, 3, axis=1)
-    hr, hz, hn = np.split(linear_by_tensor(h, weight, most), 3, axis=1)
-    n = np.tanh(xn + sigmoid(xr + hr) * hn)
-    return ((h - n) * sigmoid(xz + hz) + n,)
+    k = h.shape[1]
+    product = linear_by_tensor(h, weight, most)
+    gates = x[:, : 2 * k] + product[:, : 2 * k]
+    gates *= HALF
+    np.tanh(gates, out=gates)
+    gates *= HALF
+    gates += HALF
+    n = gates[:, :k] * product[:, 2 * k :]
+    n += x[:, 2 * k :]
+    np.tanh(n, out=n)
+    made = h - n
+    made *= gates[:, k:]
+    made += n
+    return (made,)
 
 
 def tanh_step(x: ndarray, states: Sequence[ndarray], weight: Int8Weight, most: int) -> tuple[ndarray, ...]:
