@@ -22,8 +22,7 @@ HALF, ONE = np.float32(0.5), np.float32(1)
 
 @cache
 def gate_factors(hidden: int) -> tuple[ndarray, ndarray]:
-    """(factor, offset) of an LSTM's gates i, f, g, o: factor tanh(factor x) + offset is sigmoid(x), but tanh(x) for g.
-    """
+    """(factor, offset) of an LSTM's gates i, f, g, o. factor tanh(factor x) + offset is sigmoid(x), for g tanh(x)."""
     factor = np.repeat(np.array([HALF, HALF, ONE, HALF]), hidden)
     return factor, ONE - factor
 
