@@ -12,13 +12,13 @@ from weakref import ref
 from numpy import asarray, generic, ndarray
 
 from rushlight.base import dtypes
-from rushlight.base.array_memory import memory_of
+from rushlight.base.array_memory import expose, memory_of
 from rushlight.base.device import CPU, Layout, strided
 from rushlight.base.device import device as Device
 from rushlight.base.errors import check_assigned, not_populated, runtime_error, type_error
 from rushlight.base.size import Size, steps_of
 from rushlight.core.mode import mode
-from rushlight.core.node import Handle, Node, Writes, hooks_of, stamp
+from rushlight.core.node import Handle, Node, Writes, clock, hooks_of, stamp, tick
 from rushlight.kernels.summation import add_to, copy_like
 
 if TYPE_CHECKING:
@@ -368,6 +368,13 @@ def noticed(tensor: Tensor) -> None:
     """Report to the watcher, if there is one, that Python reads the tensor's elements."""
     if (watch := mode().watch) is not None:
         watch.on_read(tensor)
+
+
+def handed_out(tensor: Tensor) -> None:
+    """Record that code outside of tensors gets the tensor's array, and may write to it without a record."""
+    expose(tensor._array)
+    if tensor._writes is not None or tensor._viewing is not None or tensor._node is not None:
+        clock.last_write = tick()  # compiled programs look at their parameters again
 
 
 def created(tensor: Tensor) -> Tensor:

@@ -160,6 +160,14 @@ class Part:
         self.native_gone()
         (self.call, self.bind), self.fresh, self.undoes, self._views = self.functions, True, False, None
 
+    def bind_parameters(self, arrays: list[np.ndarray]) -> tuple:
+        """`bind`; if the native function refuses the arrays, the text runs from now on."""
+        try:
+            return self.bind(*arrays)
+        except NotNative:
+            self.take_back()
+            return self.bind(*arrays)
+
     def settle(self) -> None:
         """Call loops without Numba's dispatch on argument types, which costs time per array.
 
@@ -225,7 +233,7 @@ class Part:
             if self.shares_written:
                 return False
             self.spans = Spans([arrays[i] for i in self.owned if i in watched])
-            self._views = self.bind(*[arrays[i] for i in self.bound])
+            self._views = self.bind_parameters([arrays[i] for i in self.bound])
             self.state = {id(arrays[i]) for i in self.bound}
             self.parameters = [arrays[i] for i in self.bound]
         return True

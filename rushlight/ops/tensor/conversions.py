@@ -8,11 +8,9 @@ from typing import Any
 from numpy import asarray, ndarray
 
 from rushlight.base import dtypes
-from rushlight.base.array_memory import expose
 from rushlight.base.errors import runtime_error, statement, type_error, value_error, warn_once
 from rushlight.core.mode import mode
-from rushlight.core.node import clock, tick
-from rushlight.core.tensor import Tensor, from_array, method, noticed
+from rushlight.core.tensor import Tensor, from_array, handed_out, method, noticed
 
 
 @method
@@ -48,9 +46,7 @@ def numpy(self: Tensor, *, force: bool = False) -> ndarray:
     noticed(self)
     if not isinstance(self._array, ndarray):
         return self._array.numpy()
-    expose(self._array)
-    if self._writes is not None or self._viewing is not None or self._node is not None:
-        clock.last_write = tick()  # compiled programs look at their parameters again
+    handed_out(self)
     return self._array
 
 
@@ -81,7 +77,7 @@ def __dlpack__(
     # older versions of NumPy lack these dtypes
     options = {"max_version": max_version, "dl_device": dl_device, "copy": copy}
     given = {name: value for name, value in options.items() if value is not None}
-    expose(self._array)
+    handed_out(self)
     return self._array.__dlpack__(**given)
 
 

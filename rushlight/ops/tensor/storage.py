@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from rushlight.base import dtypes
-from rushlight.base.array_memory import expose, owner
+from rushlight.base.array_memory import owner
 from rushlight.base.errors import invalid_combination, runtime_error
 from rushlight.base.public_function import MORE
 from rushlight.base.size import in_order
 from rushlight.core.mode import mode
-from rushlight.core.tensor import Tensor, from_array, method, noticed
+from rushlight.core.tensor import Tensor, from_array, handed_out, method, noticed
 from rushlight.ops.shape.as_strided import as_strided
 from rushlight.ops.tensor.storage_classes import Storage, TypedStorage, UntypedStorage, in_file
 
@@ -62,7 +62,7 @@ def untyped_storage(self: Tensor) -> UntypedStorage:
     >>> x[2:].untyped_storage().nbytes()
     24
     """
-    expose(self._array)
+    handed_out(self)
     return UntypedStorage.on(bytes_of(self))
 
 
