@@ -135,6 +135,27 @@ def test_a_quantized_weight_is_a_parameter():
     assert (rushlight.load(file, weights_only=False)(x) == model(x)).all()
 
 
+@pytest.mark.parametrize("assign", [False, True])
+def test_a_state_loads_into_another_model(assign):
+    (one, x), (other, _) = model_of((3, 40, 33)), model_of((1, 40, 33))
+    for model in (one, other):
+        quantize_(model, Int8DynamicActivationInt8WeightConfig())
+    other.load_state_dict(one.state_dict(), assign=assign)
+    assert isinstance(other[0].weight, Int8Tensor)
+    assert (other(x) == one(x)).all()
+    with pytest.raises(RuntimeError, match="load the state before quantize_"):
+        other.load_state_dict(model_of((3, 40, 33))[0].state_dict())
+
+
+def test_an_int8_weight_is_not_converted():
+    model, x = model_of((3, 40, 33))
+    quantize_(model, Int8WeightOnlyConfig())
+    before = model(x)
+    assert (model.float().eval().to("cpu")(x) == before).all()
+    with pytest.raises(NotImplementedError, match="cannot be changed or converted"):
+        model.double()
+
+
 def test_backward_through_an_int8_layer_is_an_error():
     model, x = model_of((3, 40, 33))
     for config in CONFIGS.values():

@@ -10,6 +10,7 @@ from numpy import ndarray
 from rushlight.ao.torchao.quantization.granularity import Granularity, MappingType, PerRow
 from rushlight.base import dtypes
 from rushlight.base.device import CPU
+from rushlight.base.errors import not_implemented_error
 from rushlight.base.size import Size
 from rushlight.core.tensor import Tensor, from_array, new
 from rushlight.kernels.int8 import EPS, ONE, Int8Weight
@@ -56,11 +57,19 @@ class Int8Tensor(Tensor):
         return self
 
     @property
-    def _array(self) -> ndarray:  # type: ignore[override]
+    def _array(self) -> ndarray:
         """The elements in float32, for ops that do not know this class."""
         array = self.packed.values() * self.packed.scales.reshape(-1, 1)
         array.flags.writeable = False
         return array
+
+    @_array.setter
+    def _array(self, array: Any) -> None:
+        if array.dtype == np.float32 and np.array_equal(array, self._array):  # model.float()
+            return
+        raise not_implemented_error(
+            "an int8 tensor cannot be changed or converted", "w.dequantize() is a tensor of float32"
+        )
 
     @property
     def qdata(self) -> Tensor:
@@ -86,6 +95,15 @@ class Int8Tensor(Tensor):
     def dequantize(self) -> Tensor:
         """The float32 tensor that the integers stand for."""
         return from_array(np.array(self._array))
+
+    def copy_(self, src: Tensor, non_blocking: bool = False) -> Int8Tensor:
+        """Take the integers and scales of another int8 tensor, as `load_state_dict` does."""
+        if not isinstance(src, Int8Tensor) or src.shape != self.shape:
+            raise not_implemented_error(
+                "an int8 tensor takes int8 tensors of its shape only", "load the state before quantize_"
+            )
+        self.packed, self.act_mapping = src.packed, src.act_mapping
+        return self
 
     def detach(self) -> Int8Tensor:
         return type(self)._made(self.packed, self.act_mapping)
