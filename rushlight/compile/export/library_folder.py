@@ -111,6 +111,7 @@ def header(made: Library, cpu: str) -> str:
         fills=", ".join([a.name for a in made.outputs]),
         shapes="\n".join(told),
         workspace=made.workspace,
+        returns="1 if an index is out of range, else 0" if made.fails else "0",
         parameters=", ".join([*parameters, "void *workspace"]),
     )
 

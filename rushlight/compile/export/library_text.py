@@ -16,7 +16,7 @@ extern "C" {{
 /* Writes {fills}. All arrays are in C order:
 {shapes}
    workspace: {upper}_WORKSPACE_BYTES bytes, at a multiple of 64. Each thread needs its own.
-   Returns 0. */
+   Returns {returns}. */
 int {name}({parameters});
 
 #ifdef __cplusplus

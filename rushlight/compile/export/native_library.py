@@ -16,14 +16,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rushlight.base.dependencies import has_numba
-from rushlight.base.errors import not_implemented_error
+from rushlight.base.errors import index_error, not_implemented_error
 from rushlight.compile.capture.input_sources import find
 from rushlight.compile.export.recorded import empty_like
 from rushlight.compile.graph import Graph, Value
 from rushlight.compile.native import anchors  # noqa: F401
 from rushlight.compile.native.lowering import Lowering
 from rushlight.compile.native.places import SLACK_BYTES, NotNative
-from rushlight.loops.llvm import BYTE, POINTER, Function, Module, Number, Target, host
+from rushlight.loops.llvm import BYTE, INT32, POINTER, Function, Module, Number, Target, host
+from rushlight.loops.llvm import Value as Emitted
 
 ALIGN = 64
 BARRIER_BYTES = 128  # the memory of a native program's barrier, which one thread reads but does not use
@@ -48,7 +49,8 @@ class Array(NamedTuple):
 
 class Library(NamedTuple):
     """A module whose only public function is `name`. `title`: the kind of model. `samples`: whether the function has
-    the argument `samples`. `workspace`: bytes of memory that the caller lends."""
+    the argument `samples`. `workspace`: bytes of memory that the caller lends. `fails`: whether the function returns 1
+    for a wrong input."""
 
     name: str
     title: str
@@ -57,6 +59,7 @@ class Library(NamedTuple):
     outputs: list[Array]
     samples: bool
     workspace: int
+    fails: bool
 
 
 def processor(cpu: str) -> Target:
@@ -85,7 +88,8 @@ def library(
     for path, number in results:
         v = graph.results[number]
         outputs.append(Array(path, v.dtype.name, v.shape[1:] if samples else v.shape, samples))
-    made = Library(name, title, low.module, [*arguments], outputs, samples, low.arena_bytes + BARRIER_BYTES)
+    workspace, fails = low.arena_bytes + BARRIER_BYTES, low.fail_slot is not None
+    made = Library(name, title, low.module, [*arguments], outputs, samples, workspace, fails)
     Entry(made, low, graph, [number for _, number in results]).write()
     return made
 
@@ -128,8 +132,8 @@ class Returning(Function):
     def text(self) -> str:
         return super().text().replace("define void", "define i32", 1)
 
-    def end(self) -> None:
-        self.lines.append("ret i32 0")
+    def give(self, result: Emitted) -> None:
+        self.lines.append(f"ret i32 {result.v}")
 
 
 class Entry:
@@ -156,21 +160,22 @@ class Entry:
         for buffer, slot in low.slots.items():
             if buffer.kind == "arena":
                 f.store(f.at(workspace, BARRIER_BYTES + buffer.index, BYTE), table, slot)
+        failed = None if low.fail_slot is None else f.at(table, low.fail_slot, POINTER)
+        if failed is not None:
+            f.store(f.number(INT32, 0), failed, 0)
         self.write_constants(table)
         self.write_arguments(table, 0, False)
         if self.library.samples:
             f.loop(0, f.args["samples"], 1, lambda i: self.run(table, i))
         else:
             self.run(table, 0)
-        f.end()
+        f.give(f.number(INT32, 0) if failed is None else f.load(failed, 0, INT32))
 
     def write_constants(self, table: Any) -> None:
         """The weights as a constant of the module, and their addresses in the table."""
         found, data = constants(self.low, self.graph), bytearray()
         if not found:
             return
-        from rushlight.loops.llvm import Value as Emitted
-
         weights = Emitted(self.f, "@weights", POINTER)
         for slot, array in found:
             self.f.store(self.f.at(weights, len(data), BYTE), table, slot)
@@ -204,5 +209,6 @@ def answers(made: Library, arrays: Sequence[np.ndarray], samples: int = 1) -> li
     pointers = [a.ctypes.data_as(ctypes.c_void_p) for a in (*arrays, *outs, workspace)]
     kinds = [ctypes.c_int64] * made.samples + [ctypes.c_void_p] * len(pointers)
     function = ctypes.CFUNCTYPE(ctypes.c_int, *kinds)(engine.get_function_address(made.name))
-    function(*[samples] * made.samples, *pointers)
+    if function(*[samples] * made.samples, *pointers):
+        raise index_error("export: an index of the example is out of range")
     return outs

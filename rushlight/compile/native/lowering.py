@@ -217,11 +217,11 @@ class Lowering:
 
     def fail(self, step: Step, condition: Emitted) -> None:
         """If the condition is true, `NativeProgram.call` raises WrongInput after all steps. The steps must not access
-        other memory in this case."""
+        other memory in this case. An address may have 4 bytes, so the number has 4 bytes."""
         if self.fail_slot is None:
             self.fail_slot = self.slot(Buffer("failed", 8))
         f, number = step.f, self.fail_slot
-        f.when(condition, lambda: f.store(f.number(INT64, 1), f.args["table"], number))
+        f.when(condition, lambda: f.store(f.number(INT32, 1), f.at(f.args["table"], number, POINTER), 0))
 
     def write_item(self, item: Group | Call) -> None:
         if isinstance(item, Call):

@@ -45,6 +45,29 @@ class Residual(nn.Module):
         return {"pixels": x, "label": self.head(x.mean((2, 3)))}
 
 
+class Text(nn.Module):
+    """A small transformer: two blocks, causal attention, the logits of the last token."""
+
+    def __init__(self):
+        super().__init__()
+        self.tokens, self.positions = nn.Embedding(20, 16), nn.Embedding(8, 16)
+        block = nn.TransformerEncoderLayer(16, 2, 32, batch_first=True, activation="gelu")
+        self.blocks, self.head = nn.TransformerEncoder(block, 2), nn.Linear(16, 20)
+
+    def forward(self, tokens):
+        x = self.tokens(tokens) + self.positions(torch.arange(tokens.shape[1]))
+        return self.head(self.blocks(x))[:, -1]
+
+
+class Frames(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer, self.head = nn.LSTM(5, 6, batch_first=True), nn.Linear(6, 3)
+
+    def forward(self, x):
+        return self.head(self.layer(x)[0][:, -1])
+
+
 def fixed(model):
     """The model with random statistics, in evaluation mode."""
     for name, b in model.named_buffers():
@@ -53,14 +76,19 @@ def fixed(model):
     return model.eval()
 
 
-CASES = {"lenet": (lenet, (1, 28, 28)), "residual": (Residual, (3, 9, 7))}
+CASES = {
+    "lenet": (lenet, (1, 28, 28)),
+    "residual": (Residual, (3, 9, 7)),
+    "text": (Text, 8),
+    "frames": (Frames, (7, 5)),
+}
 
 
 def case(name):
     torch.manual_seed(0)
     make, shape = CASES[name]
     model = fixed(make())
-    x = torch.randn(3, *shape)
+    x = torch.randint(0, 20, (3, shape)) if isinstance(shape, int) else torch.randn(3, *shape)
     found = model(x)
     want = {f"y_{k}": v for k, v in found.items()} if isinstance(found, dict) else {"y": found}
     return model, x, {k: v.detach().numpy() for k, v in want.items()}
@@ -123,14 +151,16 @@ def test_a_c_program_calls_a_library(tmp_path):
 JAVASCRIPT = """
 import load from "./{name}.mjs";
 const run = await load();
-const x = Float32Array.from({x});
+const x = {x};
 const results = run({given});
 console.log(JSON.stringify(Object.fromEntries(Object.entries(results).map(([k, y]) => [k, [...y]]))));
 """
 
 
 def in_node(folder, x, given):
-    text = JAVASCRIPT.format(name=folder.name, x=json.dumps(x.reshape(-1).tolist()), given=given)
+    numbers = json.dumps(x.reshape(-1).tolist())
+    array = f"BigInt64Array.from({numbers}, BigInt)" if x.dtype == np.int64 else f"Float32Array.from({numbers})"
+    text = JAVASCRIPT.format(name=folder.name, x=array, given=given)
     (folder / "main.mjs").write_text(text)
     done = subprocess.run([NODE, "main.mjs"], cwd=folder, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
@@ -153,6 +183,20 @@ def test_javascript_refuses_arrays_of_another_length(tmp_path):
     place = torch.compiler.export(nn.Linear(3, 2), torch.ones(1, 3), tmp_path / "line", kind="wasm")
     with pytest.raises(AssertionError, match="RangeError: input has 2 numbers, not 3"):
         in_node(place, np.ones(2, np.float32), "x")
+
+
+@needs_cc
+@needs_node
+def test_an_index_out_of_range_is_reported(tmp_path):
+    model, x = nn.Embedding(5, 3), torch.tensor([[0, 4]])
+    place = torch.compiler.export(model, x, tmp_path / "table", kind="c")
+    assert "Returns 1 if an index is out of range" in (place / "table.h").read_text()
+    near(called(place, x.numpy(), {"y": (1, 2, 3)}), {"y": model(x).detach().numpy()})
+    with pytest.raises(AssertionError, match="1 == 0"):
+        called(place, np.array([[0, 5]]), {"y": (1, 2, 3)})
+    place = torch.compiler.export(model, x, tmp_path / "wasm" / "table", kind="wasm")
+    with pytest.raises(AssertionError, match="RangeError: an index is out of range"):
+        in_node(place, np.array([[-1, 0]]), "x")
 
 
 class Quiet(http.server.SimpleHTTPRequestHandler):
