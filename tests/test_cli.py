@@ -9,8 +9,10 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+import rushlight
 from rushlight.cli import main
 from rushlight.demo import BadInput, digits, results
 from rushlight.version import __version__
@@ -376,3 +378,49 @@ def test_demo_opens_the_page(small, tmp_path, monkeypatch):
     arguments = ["demo", "--quiet", "--open", "--epochs", "1", "--data", str(small)]
     assert main([*arguments, "--out", str(tmp_path / "results")]) == 0
     assert opened == [(tmp_path / "results" / "backward.html").as_uri()]
+
+
+# -- export --------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def saved(tmp_path, monkeypatch):
+    """A model in the file line.pt of the current folder."""
+    monkeypatch.chdir(tmp_path)
+    rushlight.manual_seed(0)
+    rushlight.save(rushlight.nn.Linear(3, 2), "line.pt")
+    return tmp_path
+
+
+def test_export_writes_a_folder_and_lists_its_files(saved, capsys):
+    assert main(["export", "line.pt", "--example", "4x3", "--dynamic"]) == 0
+    assert sorted(f.name for f in (saved / "line").iterdir()) == ["__init__.py", "program.py", "weights.safetensors"]
+    assert "line/program.py" in capsys.readouterr().out
+    assert main(["export", "line.pt", "--example", "4x3"]) == 2
+    assert "line exists; choose another folder with --out, or pass --overwrite" in capsys.readouterr().err
+    assert main(["export", "line.pt", "--example", "4x3", "--overwrite"]) == 0
+
+
+def test_export_writes_a_c_library(saved):
+    pytest.importorskip("llvmlite")
+    np.save("x.npy", np.ones((1, 3), np.float32))
+    assert main(["export", "line.pt", "--example", "x.npy", "--format", "c", "--out", "lib"]) == 0
+    assert "int lib(const float *input, float *y, void *workspace);" in (saved / "lib" / "lib.h").read_text()
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        (["none.pt", "--example", "1x3"], "none.pt is not a file"),
+        (["state.pt", "--example", "1x3"], "save the whole model"),
+        (["line.pt", "--example", "1,3"], "neither a shape such as 1x28x28 nor a .npy file"),
+        (["line.pt", "--example", "float7:1x3"], "float7 is not a dtype"),
+        (["line.pt", "--example", "1x3", "--out", "a-b"], "is not a name that Python can import"),
+    ],
+)
+def test_export_refuses_bad_input(saved, capsys, given, says):
+    rushlight.save(rushlight.nn.Linear(3, 2).state_dict(), "state.pt")
+    assert main(["export", *given]) == 2
+    error = capsys.readouterr().err
+    assert says in error
+    assert error.count("\n") == 1

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from rushlight.cli.completion import add_completion
+from rushlight.cli.export import add_export
 from rushlight.cli.info import add_cache, add_info
 from rushlight.compat.command import add_check, add_run
 from rushlight.demo import BadInput
@@ -98,6 +99,7 @@ def parser() -> Parser:
     add_plot(commands)
     add_run(commands)
     add_check(commands)
+    add_export(commands)
     add_launch(commands)
     add_warmup(commands)
     add_info(commands)
