@@ -14,8 +14,8 @@ pytest.importorskip("llvmlite")
 @pytest.mark.parametrize("dim", [0, -1, (0, 2), (1, 2), (0, 1, 2)])
 @pytest.mark.parametrize("keepdim", [False, True])
 def test_reductions(dim, keepdim):
-    x = normal(3, 17, 33)
-    assert_same(lambda x: x.sum(dim, keepdim) * 2 + 1, x, tolerance=1e-5)
+    x = normal(3, 17, 33) + 1  # no sum is near 0
+    assert_same(lambda x: x.sum(dim, keepdim) * 2 + 1, x)
     assert_same(lambda x: x.transpose(0, 1).amax(dim, keepdim), x, tolerance=0)
 
 
@@ -95,7 +95,7 @@ def test_normalize_and_similarity():
 def test_products_with_a_vector(size):
     assert_same(lambda x, y: (x @ y).relu(), normal(5, size), normal(size), tolerance=2e-6)
     assert_same(lambda x, y: x.T @ y + 1, normal(size, 17), normal(size), tolerance=2e-6)
-    assert_same(lambda x, y: x @ y + 1, normal(size), normal(size), tolerance=2e-6)
+    assert_same(lambda x, y: x @ y + 1, normal(size) + 2, normal(size) + 2)
 
 
 @pytest.mark.faster
