@@ -58,14 +58,13 @@ class Step:
         return self.low.place(v)
 
     def pointer(self, place: Place | Buffer) -> Emitted:
-        """The address of a buffer, from the table."""
+        """The address of a buffer: an argument of the function, so that equal steps on other buffers share it."""
         buffer = place.buffer if isinstance(place, Place) else place
         self.low.memory.use(buffer)
         if buffer not in self.pointers:
-            f = self.f
-            with f.at_entry():
-                address = f.load(f.args["table"], self.low.slot(buffer), POINTER)
-            self.pointers[buffer] = address
+            self.low.slot(buffer)
+            name = f"address{len(self.pointers)}"
+            self.f.args[name] = self.pointers[buffer] = Emitted(self.f, f"%{name}", POINTER)
         return self.pointers[buffer]
 
     def share(self, count: int) -> tuple[Number, Number]:
@@ -332,12 +331,23 @@ class Lowering:
         whole = Function(self.module, "run", "table part parts", "part parts")
         counter = whole.load(whole.args["table"], self.barrier_slot, POINTER)
         base = whole.load(counter, BASE_WORD, INT64)
+        names: dict[str, str] = {}
         for number, step in enumerate(self.steps):
-            whole.call(step.f.name, *whole.args.values())
+            addresses = [whole.load(whole.args["table"], self.slot(b), POINTER) for b in step.pointers]
+            whole.call(self.name_of(step, names), *whole.args.values(), *addresses)
             if self.threads:
                 goal = base + whole.args["parts"] * (number + 1)
                 whole.when(whole.args["parts"] > 1, partial(self.barrier, whole, counter, goal))
         whole.end()
+
+    def name_of(self, step: Step, names: dict[str, str]) -> str:
+        """The name of the step's function. A function with the same instructions stands for it, as in the layers of a
+        deep model. `names`: instructions -> name."""
+        own = step.f.name
+        text = step.f.text().replace(f"@{own}(", "@(", 1)
+        if text in names:
+            del self.module.functions[own]
+        return names.setdefault(text, own)
 
     def barrier(self, f: Function, counter: Emitted, goal: Emitted) -> None:
         """Wait until all parts have come here. The counter only grows: the caller stores its value before the run."""
