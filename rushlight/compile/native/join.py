@@ -122,7 +122,7 @@ def write(low: Lowering, group: Group, boxes: Sequence[Box], value: float) -> No
     out, n = group.out, len(group.out.shape)
     if out not in low.memory.places:
         first = next((b.source for b in boxes if b.source is not None and len(b.dims) == n), None)
-        own = None if first is None else first.strides
+        own = None if first is None or out in low.likes else first.strides
         low.make(out, own and tuple(sorted(range(n), key=lambda d: (-own[d], d))), [])
     whole = low.place(out)
     left = [box for box in boxes if 0 not in box.shape and not (not group.steps and lies_in(box, whole))]

@@ -161,9 +161,11 @@ class Lowering:
         """Memory for a value. `order`: its dimensions from the outermost in memory; a convolution's input gets a border
         of zeros around its pixels (`halos`).
 
+        A result gets its own memory, unless `order` has other neighbours: then it is copied at the end.
+
         `merge`: dimensions that the writer counts as one; a part of a concatenation then lies inside the whole, if each
         of these dimensions has one stride there. None: the writer needs memory of its own."""
-        if v in self.likes:
+        if v in self.likes and (order is None or not self.turned(v, order)):
             return self.make_result(v)
         inside = None if merge is None or v not in self.parts else self.inside(v, order, merge)
         if inside is not None:
@@ -189,6 +191,13 @@ class Lowering:
         whole = self.place(part.whole)
         place = Place(whole.buffer, v.shape, v.dtype, part.strides(whole), part.first(whole))
         return None if any(joint_stride(place, v.shape, dims) is None for dims in merge) else place
+
+    def turned(self, v: Value, order: tuple[int, ...]) -> bool:
+        """Whether the neighbours in a result's memory are not the neighbours in this order."""
+        shape, strides = v.shape, self.likes[v].strides
+        like = next((d for d, (n, s) in enumerate(zip(shape, strides)) if n > 1 and s == v.dtype.itemsize), None)
+        inner = next((d for d in reversed(order) if shape[d] > 1), None)
+        return v.dtype == np.float32 and like != inner
 
     def make_result(self, v: Value) -> Place:
         like = self.likes[v]
@@ -242,7 +251,7 @@ class Lowering:
         if reads:
             strides = self.place(reads[0]).strides
             order = tuple(sorted(range(len(out.shape)), key=lambda d: (-strides[d], d)))
-        self.make(out, order, [])
+        self.make(out, None if out in self.likes else order, [])
         step = self.step()
         self.clear_halo(step, out)
         over_elements(step, group)
@@ -296,10 +305,16 @@ class Lowering:
 
     def copy(self, source: Place, target: Place) -> None:
         """A step that copies elements."""
+        from rushlight.compile.native.turned_copy import TurnedCopy, turned_dims
+
         v, out = (Value(np.broadcast_to(np.zeros((), source.dtype), source.shape)) for _ in range(2))
         self.memory.places.update({v: source, out: target})
         step = self.step()
         self.memory.use(source.buffer), self.memory.use(target.buffer)
+        dims = turned_dims(source, target)
+        if dims is not None and v.size:
+            TurnedCopy(step, source, target, dims).write()
+            return
         over_elements(step, Group(None, [Call(clone.op.name, (v,), (out,), shares=())], out))
 
     def clear_halo(self, step: Step, v: Value) -> None:
