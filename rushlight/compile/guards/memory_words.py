@@ -10,10 +10,10 @@ Python."""
 
 from __future__ import annotations
 
-import ctypes
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from functools import cache
+from struct import calcsize
 from typing import Any
 
 import numpy as np
@@ -22,11 +22,15 @@ from rushlight.base.dependencies import has_numba
 
 LEAST = 64  # guards in Python are as fast for fewer words
 MAX_CHANGES = 16  # after this number of changed words in a row without a changed guard, the guards are tested in Python
-VERSION_OFFSET = object.__basicsize__ + ctypes.sizeof(ctypes.c_ssize_t)  # behind ma_used
+POINTER_BYTES = calcsize("P")
+VERSION_OFFSET = object.__basicsize__ + POINTER_BYTES  # behind ma_used
 DICTS = (dict, OrderedDict)
 
 
 def word(address: int) -> int:
+    """The 8 bytes at an address."""
+    import ctypes  # some builds of Python lack it
+
     return ctypes.c_int64.from_address(address).value
 
 
@@ -37,21 +41,20 @@ def version_address(d: dict) -> int:
 
 def used_address(s: set) -> int:
     """The address of the number of a set's items: behind `fill`."""
-    return id(s) + object.__basicsize__ + ctypes.sizeof(ctypes.c_ssize_t)
+    return id(s) + object.__basicsize__ + POINTER_BYTES
 
 
 def class_address(thing: Any) -> int:
     """The address of the pointer to an object's class."""
-    return id(thing) + object.__basicsize__ - ctypes.sizeof(ctypes.c_void_p)
+    return id(thing) + object.__basicsize__ - POINTER_BYTES
 
 
 @cache
 def slot_offset(kind: type, name: str) -> int:
     """The offset of a slot in the objects of a class: PyMemberDescrObject.d_member.offset."""
     descriptor = kind.__dict__[name]
-    pointer = ctypes.sizeof(ctypes.c_void_p)
-    definition = word(id(descriptor) + object.__basicsize__ + 3 * pointer)
-    return word(definition + 2 * pointer)
+    definition = word(id(descriptor) + object.__basicsize__ + 3 * POINTER_BYTES)
+    return word(definition + 2 * POINTER_BYTES)
 
 
 class Sample:
@@ -63,7 +66,7 @@ class Sample:
 @cache
 def supported() -> bool:
     """Whether dicts have version numbers, and slots lie where they are expected."""
-    return has_numba() and ctypes.sizeof(ctypes.c_void_p) == 8 and dicts_have_versions() and objects_have_offsets()
+    return has_numba() and POINTER_BYTES == 8 and dicts_have_versions() and objects_have_offsets()
 
 
 def dicts_have_versions() -> bool:
@@ -109,6 +112,8 @@ class Words:
     last `copy()`. `kept`: the objects whose memory contains the addresses."""
 
     def __init__(self, addresses: Iterable[int], kept: Any):
+        import ctypes
+
         self.kept = kept
         self.addresses = np.array([*addresses], np.int64)
         self.words = np.zeros(len(self.addresses), np.int64)
