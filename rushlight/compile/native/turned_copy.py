@@ -50,7 +50,8 @@ class TurnedCopy:
                 nested(depth + 1)
 
             count = self.shape[others[depth]]
-            self.f.loop(*(self.step.share(count) if depth == 0 else (0, count)), 1, one)
+            start, stop = self.step.share(count) if depth == 0 else (0, count)
+            self.f.loop(start, stop, 1, one)
 
         nested(0)
 
