@@ -15,7 +15,8 @@ def test_equal_steps_share_a_function(monkeypatch):
     compiled, numbers = Module.compiled, []
 
     def counted(module):
-        numbers.append(len(module.functions))
+        if "run" in module.functions:  # not the module of a guard
+            numbers.append(len(module.functions))
         return compiled(module)
 
     monkeypatch.setattr(Module, "compiled", counted)
