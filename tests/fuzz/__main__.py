@@ -12,7 +12,7 @@ import sys
 
 import harness
 
-KINDS = ("eager", "transforms", "compiled", "layouts", "sparse", "trainings")
+KINDS = ("eager", "transforms", "compiled", "served", "layouts", "sparse", "trainings")
 
 
 def main() -> int:
