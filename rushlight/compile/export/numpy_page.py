@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import builtins
 import inspect
+import json
 import re
 import textwrap
 from collections.abc import Iterator, Sequence
@@ -117,7 +118,7 @@ class Page:
 
     def stored(self, name: str, array: np.ndarray) -> str:
         self.store[name] = np.asarray(array, order="C")
-        return f"W[{name!r}]"
+        return f"W[{json.dumps(name)}]"
 
     def constant(self, a: np.ndarray, other: np.ndarray) -> str:
         """A constant: a number, an array of equal numbers, or an array among the weights."""
