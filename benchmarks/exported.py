@@ -165,7 +165,9 @@ def main() -> None:
                 run(command, place, 1)
                 starts = [run(command, place, 1)[0] for _ in range(STARTS)]
                 call = run(command, place, given.calls)[1]
-                print(f"| {name} | {kind} | {size / 1e6:.2f} | {statistics.median(starts):.0f} | {call:.0f} |", flush=True)
+                print(
+                    f"| {name} | {kind} | {size / 1e6:.2f} | {statistics.median(starts):.0f} | {call:.0f} |", flush=True
+                )
 
 
 if __name__ == "__main__":
