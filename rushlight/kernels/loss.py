@@ -94,8 +94,8 @@ def kept_classes(
         return t, None if weight is None else weight[t], None
     ignored = t == ignore_index
     t = np.where(ignored, 0, t)
-    wrong = t[(t < 0) | (t >= classes)]
-    if wrong.size:
+    if t.size and not all_below(t, classes):
+        wrong = t[(t < 0) | (t >= classes)]
         raise IndexError(
             f"Target {wrong[0]} is out of bounds; hint: "
             + (
@@ -104,7 +104,7 @@ def kept_classes(
                 else "a single score for two classes: take binary_cross_entropy_with_logits"
             )
         )
-    counts = np.where(ignored, dtype.type(0), dtype.type(1) if weight is None else weight[t])
+    counts = (~ignored).astype(dtype) if weight is None else np.where(ignored, dtype.type(0), weight[t])
     return t, counts, ignored
 
 
@@ -122,17 +122,19 @@ def nll_loss(x: ndarray, target: ndarray, weight: ndarray | None, ignore_index: 
     t, counts, ignored = kept_classes(target, weight, classes, ignore_index, x.dtype)
     found = x[places(t)]
     if counts is not None:
-        found = times(found, counts, ignored)
+        found = times(found, None if weight is None else counts, ignored)
     if reduction == "none":
         return -found
     total = -np.add.reduce(found.ravel())  # takes half the time of axis=None
     return total if reduction == "sum" else shared_out(total, t, counts)
 
 
-def times(x: ndarray, counts: ndarray, ignored: ndarray | None) -> ndarray:
-    """x * counts, but 0 where the class is ignored, even if x is infinite there."""
-    with np.errstate(invalid="ignore"):
-        r = x * counts
+def times(x: ndarray, weights: ndarray | None, ignored: ndarray | None) -> ndarray:
+    """x * weights, but 0 where the class is ignored, even if x is infinite there."""
+    r = x
+    if weights is not None:
+        with np.errstate(invalid="ignore"):
+            r = x * weights
     return r if ignored is None else np.where(ignored, x.dtype.type(0), r)
 
 
@@ -149,7 +151,7 @@ def nll_loss_grad(
     if reduction == "mean":
         share = shared_out(share, t, counts)
     r = np.zeros(size, g.dtype)
-    r[places(t)] = share if counts is None else times(share, counts, ignored)
+    r[places(t)] = share if counts is None else times(share, None if weight is None else counts, ignored)
     return r
 
 
