@@ -25,8 +25,8 @@ def on() -> None:
 def settle() -> None:
     """Use the faster ways from the first op on, and wait for the compilation of loops.
 
-    Without this call NumPy does the work of the first 0.3 to 0.6 s, and continues while loops are compiled. The moment when a
-    loop takes over then depends on the machine's speed, and so do the last bits of the first run on a machine
+    Without this call NumPy does the work of the first 0.3 to 0.6 s, and continues while loops are compiled. The moment
+    when a loop takes over then depends on the machine's speed, and so do the last bits of the first run on a machine
     (loops/background.py).
 
     >>> rushlight.fast.settle()
