@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from rushlight.base.array_memory import is_exposed, offset_of_data
+from rushlight.base.buffer_pool import MIN_ARRAY_BYTES, memory
 from rushlight.base.threads import cores
 from rushlight.compile.capture.input_sources import find
 from rushlight.compile.graph import Graph, Value
@@ -189,5 +190,5 @@ class NativeProgram:
 def template(a: np.ndarray) -> tuple[Callable[..., np.ndarray], Any, Any]:
     """(function, arguments...) that makes an array like `a`: of the same shape, dtype and strides."""
     if a.flags.c_contiguous:
-        return np.empty, a.shape, a.dtype
+        return memory.take if a.nbytes >= MIN_ARRAY_BYTES else np.empty, a.shape, a.dtype
     return (lambda like, dtype: np.empty_like(like)), a, a.dtype
