@@ -23,7 +23,7 @@ from rushlight.loops import llvm
 from rushlight.loops.llvm import FLOAT, INT64, Number, multiply_add, repeated
 from rushlight.ops.nn import attention as ops
 
-ROOM_NUMBERS = 1 << 17  # scores of a block, on the stack
+ROOM_NUMBERS = 1 << 17  # scores of a block, which may be on the stack
 CACHED_NUMBERS = 1 << 14  # a block has as many queries as leave its scores in the cache
 CAUSAL_KEYS = 8  # keys of a tile: blocks end at multiples
 
@@ -106,10 +106,9 @@ class Blocks(Heads):
         self.block = self.vectors * self.width
         if max(self.keys, self.length) * self.block > ROOM_NUMBERS:
             raise NotNative("attention to too many keys")
-        f = self.f
-        self.packed = f.room(self.length * self.block, FLOAT)
-        self.scores = f.room(self.keys * self.block, FLOAT)
-        self.inverses = f.room(self.block, FLOAT)
+        self.packed = self.step.room(self.length * self.block)
+        self.scores = self.step.room(self.keys * self.block)
+        self.inverses = self.step.room(self.block)
 
     def write(self) -> None:
         """Threads share the blocks of all heads; the last block of a head may be smaller."""
@@ -223,7 +222,7 @@ class Few(Heads):
 
     def __init__(self, *given: Any):
         super().__init__(*given)
-        self.scores = self.f.room(self.keys + self.width, FLOAT)
+        self.scores = self.step.room(self.keys + self.width)
         if self.keys > ROOM_NUMBERS or self.columns > 8 * self.width:
             raise NotNative("attention to too many keys")
 

@@ -20,7 +20,7 @@ from rushlight.compile.native.schedule import Group, Schedule
 from rushlight.compile.passes.simplify import uniform
 from rushlight.core.table import TABLE, Op
 from rushlight.fast.rule_text import TYPES
-from rushlight.loops.llvm import INT32, INT64, POINTER, Function, Module, Number, Target
+from rushlight.loops.llvm import FLOAT, INT32, INT64, POINTER, Function, Module, Number, Target
 from rushlight.loops.llvm import Value as Emitted
 from rushlight.ops.shape.views import clone, contiguous
 
@@ -66,6 +66,13 @@ class Step:
             name = f"address{len(self.pointers)}"
             self.f.args[name] = self.pointers[buffer] = Emitted(self.f, f"%{name}", POINTER)
         return self.pointers[buffer]
+
+    def room(self, count: int) -> Emitted:
+        """Memory for `count` float32 numbers of this step: on the stack where threads need memory of their own, else in
+        the arena, since WebAssembly has a small stack."""
+        if self.low.threads:
+            return self.f.room(count, FLOAT)
+        return self.pointer(self.low.memory.scratch(count, np.float32))
 
     def share(self, count: int) -> tuple[Number, Number]:
         """The range of this part of `count` rounds."""

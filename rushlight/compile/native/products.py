@@ -169,7 +169,7 @@ class Product:
         self.biases = None if bias is None else step.pointer(step.place(bias))
         # many instructions for each number are written once, in a loop over the tile's rows
         wide = written(step.f.module.target, group) > FEW_INSTRUCTIONS
-        self.room: Any = step.f.room(self.tile * self.vectors * self.width, FLOAT) if wide else None
+        self.room: Any = step.room(self.tile * self.vectors * self.width) if wide else None
         self.head: list[Number] = []  # coordinates of the batch dimensions
         self.base: Number = x.offset
         self.panel_row: int | None = None  # the distance of the rows of a second factor that is not packed
@@ -223,7 +223,7 @@ class Product:
         f.loop(0, count, 1, lambda k: self.finish(m + k, column, self.kept(k, vectors), spans))
 
     def kept(self, k: Number, vectors: int) -> list[llvm.Value]:
-        """The sums of a row of the tile, from the stack."""
+        """The sums of a row of the tile, from memory."""
         return [self.step.f.load(self.room, (k * vectors + v) * self.width, FLOAT, self.width) for v in range(vectors)]
 
     def finish(self, m: Number, column: Number, sums: Sequence[llvm.Value], spans: Sequence[int]) -> None:

@@ -25,7 +25,7 @@ from rushlight.loops.llvm import FLOAT, TYPES, Function, Number, Type, Value
 from rushlight.loops.llvm_math import functions
 
 UNROLL = 4  # vectors of a long row in one round, each with sums of its own
-ROOM_NUMBERS = 1 << 16  # a longer row is computed again in each sweep instead of being kept on the stack
+ROOM_NUMBERS = 1 << 16  # a longer row is computed again in each sweep instead of being kept
 COLUMNS = 8  # vectors of rows that are folded together: a line of the cache after the other is read
 LONGEST_ROW = 1 << 18  # sums of more numbers would lose digits
 Change = Callable[[Value], Value]
@@ -298,12 +298,12 @@ class ShortRow:
 
 
 class LongRow:
-    """A row in memory: changed numbers are kept on the stack for the next sweep, or computed again."""
+    """A row in memory: changed numbers are kept for the next sweep, or computed again."""
 
     def __init__(self, rows: Rows, valid: int, positions: int):
         self.rows, self.valid = rows, valid
         numbers = positions * rows.width
-        self.room = rows.f.room(numbers, FLOAT) if numbers <= ROOM_NUMBERS else None
+        self.room = rows.step.room(numbers) if numbers <= ROOM_NUMBERS else None
         self.changes: list[Change] = []
         self.kept = False  # whether the room has the numbers
 
