@@ -19,6 +19,7 @@ from rushlight.loops.llvm_math import functions
 from rushlight.ops.nn import pool
 
 Range = tuple[Number, Number]
+Load = Callable[[Number, Number], llvm.Value]  # (row, column) -> a vector of channels
 
 
 @anchor(pool.max_pool)
@@ -56,40 +57,63 @@ def max_pool(low: Lowering, group: Group) -> None:
 
 @anchor(pool.avg_pool)
 def avg_pool(low: Lowering, group: Group) -> None:
-    x, kernel, stride, padding, ceil_mode, _, divisor = group.anchor.args
-    if any(padding) or ceil_mode or x.dtype != np.float32 or len(x.shape) not in (3, 4):
-        raise NotNative("a mean of windows at the edge")
+    x, kernel, stride, padding, ceil_mode, with_border, divisor = group.anchor.args
+    if x.dtype != np.float32 or len(x.shape) not in (3, 4):
+        raise NotNative("a mean of other dtypes, or of three dimensions")
     (kh, kw), (sy, sx) = pair(kernel, 1), pair(stride, 1)
     factor = 1 / (divisor or kh * kw)
 
-    def pixel(load: Callable[[Number, Number], llvm.Value], f: llvm.Function, y: Number, xx: Number) -> llvm.Value:
+    def pixel(load: Load, f: llvm.Function, y: Number, xx: Number) -> llvm.Value:
         values = [load(f.whole(y) * sy + i, f.whole(xx) * sx + j) for i in range(kh) for j in range(kw)]
         return sum(values[1:], start=values[0]) * factor
 
-    over_windows(low, group, x, pixel)
+    edges = [*zip(pair(x.shape[2:], 1), (kh, kw), (sy, sx), pair(padding, 0))]
+
+    def at_edge(load: Load, f: llvm.Function, y: Number, xx: Number) -> llvm.Value:
+        """Elements in the border count, but are 0; elements behind the border do not count."""
+        windows, counts = [], []
+        for i, (size, k, s, p) in zip((y, xx), edges):
+            first = f.whole(i) * s - p
+            inside = larger(first, 0), llvm.smaller(first + k, size)
+            windows.append(inside)
+            counts.append(llvm.smaller(first + k, size + p) - first if with_border else inside[1] - inside[0])
+        return mean(load, f, windows, f.whole(divisor) if divisor else counts[0] * counts[1])
+
+    over_windows(low, group, x, at_edge if any(padding) or ceil_mode else pixel)
 
 
 @anchor(pool.adaptive_avg_pool)
 def adaptive_avg_pool(low: Lowering, group: Group) -> None:
-    """The mean of windows of equal size."""
+    """The mean of windows, whose sizes differ if the result's size does not divide the image's."""
     x, size = group.anchor.args
-    rows, columns = pair(x.shape[2:], 1)
-    high, wide = pair(tuple(size), 1)
-    if x.dtype != np.float32 or len(x.shape) not in (3, 4) or rows % high or columns % wide:
-        raise NotNative("windows of different sizes")
-    kh, kw = rows // high, columns // wide
+    if x.dtype != np.float32 or len(x.shape) not in (3, 4):
+        raise NotNative("a mean of other dtypes, or of three dimensions")
+    sizes = [*zip(pair(x.shape[2:], 1), pair(tuple(size), 1))]
 
-    def pixel(load: Callable[[Number, Number], llvm.Value], f: llvm.Function, y: Number, xx: Number) -> llvm.Value:
-        width = f.module.target.lanes
-
-        def line(i: Number, total: llvm.Value) -> list[llvm.Value]:
-            row = f.whole(y) * kh + i
-            return f.loop(0, kw, 1, lambda j, t: [t + load(row, f.whole(xx) * kw + j)], [total])
-
-        (total,) = f.loop(0, kh, 1, line, [f.number(FLOAT, 0.0, width)])
-        return total * (1 / (kh * kw))
+    def pixel(load: Load, f: llvm.Function, y: Number, xx: Number) -> llvm.Value:
+        windows: list[Range] = []
+        count: Number = 1
+        for i, (n, m) in zip((f.whole(y), f.whole(xx)), sizes):
+            windows.append((i * n // m, ((i + 1) * n + (m - 1)) // m) if n % m else (i * (n // m), (i + 1) * (n // m)))
+            count = (windows[-1][1] - windows[-1][0] if n % m else n // m) * count
+        return mean(load, f, windows, count)
 
     over_windows(low, group, x, pixel)
+
+
+def larger(x: llvm.Value, y: int) -> llvm.Value:
+    return llvm.select(x > y, x, y)
+
+
+def mean(load: Load, f: llvm.Function, windows: list[Range], count: Number) -> llvm.Value:
+    """The sum of a window divided by a number. `windows`: the ranges of rows and columns."""
+    width, columns = f.module.target.lanes, windows[1]
+
+    def line(row: Number, total: llvm.Value) -> list[llvm.Value]:
+        return f.loop(*columns, 1, lambda column, t: [t + load(row, column)], [total])
+
+    (total,) = f.loop(*windows[0], 1, line, [f.number(FLOAT, 0.0, width)])
+    return total * (1 / count) if isinstance(count, int) else total / llvm.converted(count, FLOAT)
 
 
 def over_windows(low: Lowering, group: Group, x: Value, pixel: Callable[..., llvm.Value]) -> None:
