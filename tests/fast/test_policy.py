@@ -98,7 +98,7 @@ def test_without_numba_numpy_goes_on(monkeypatch):
 def test_who_compiles_does_not_wait_for_loops(monkeypatch):
     pytest.importorskip("numba")
     monkeypatch.setattr(policy.large_arrays, "left", LOADING_SECONDS)
-    program = rushlight.compile(lambda x: x.exp() + 1)
+    program = rushlight.compile(lambda x: x.exp() + 1, backend="numba")
     for _ in range(3):
         program(rushlight.ones(3))
     assert policy.large_arrays.left == 0

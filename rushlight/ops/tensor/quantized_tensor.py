@@ -19,7 +19,11 @@ STORED = {QINT8: np.int8, QUINT8: np.uint8}
 
 
 class qscheme:
-    """How a tensor is quantized: one scale or several, around zero or not."""
+    """How a tensor is quantized: one scale or several, around zero or not.
+
+    >>> rushlight.per_tensor_affine
+    torch.per_tensor_affine
+    """
 
     __slots__ = ("name",)
 
