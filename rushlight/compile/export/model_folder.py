@@ -125,7 +125,10 @@ def write(model: Callable, args: tuple, given: list[tuple], name: str, folder: P
             if write_page(model, args, given, name, folder):
                 return
     if any(sampled for *_, sampled in given):
-        raise value_error(f"export: a folder of kind {how[0]!r} has static sizes", "export it without `dynamic`")
+        which = (
+            "with loops" if how[0] == "numba" else "of a model that writes, draws, checks numbers, or has 16-bit floats"
+        )
+        raise value_error(f"export: a folder {which} has static sizes", "export it without `dynamic`")
     write_package(model, args, [t for _, t, _ in given], name, folder)
 
 

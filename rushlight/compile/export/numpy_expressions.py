@@ -11,8 +11,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from rushlight.compile.export import numpy_functions
+from rushlight.compile.graph import Value
 from rushlight.core.table import TABLE, Op
-from rushlight.ops.index import along_dim
+from rushlight.fast.rule_text import ATOM, BOOL, SUM, NotFused, Scalar, TextPrinter
+from rushlight.fast.rule_text import expression as rule_expression
+from rushlight.ops.index import along_dim, index_tensors
 from rushlight.ops.linalg.matmul import linear, mm
 from rushlight.ops.math import activation
 from rushlight.ops.math import elementwise as E
@@ -25,12 +29,13 @@ from rushlight.ops.shape import pad, views
 
 class Written(NamedTuple):
     """A step. `args`: values and settings; `texts`: their expressions; `shape`: the expression for the first result's
-    shape; `used`: which results are read."""
+    shape; `dtype`: the first result's; `used`: which results are read."""
 
     op: str
     args: tuple
     texts: list[Any]
     shape: str
+    dtype: np.dtype
     used: list[bool]
 
     def function(self, name: str) -> str:
@@ -71,11 +76,50 @@ def expression(step: Written) -> str | None:
         return RULES[op](step)
     kernel = op.kernel
     if not isinstance(kernel, np.ufunc) or len(step.args) != kernel.nin:
-        return None
+        return from_rule(step)
     sign = SIGNS.get(kernel)
     if sign and len(step.texts) == 2:
         return f"{operand(step.texts[0])} {sign} {operand(step.texts[1])}"
     return step.function(f"np.{kernel.__name__}")
+
+
+class ArrayPrinter(TextPrinter):
+    """Writes the formula of an elementwise op as an expression of whole arrays."""
+
+    def inverted(self, x: Any) -> str:
+        return f"~{x.within(ATOM)}"
+
+    def absolute(self, x: Any) -> str:
+        return f"np.abs({x.text})"
+
+    def number(self, value: Any, dtype: np.dtype) -> str:
+        if not np.isfinite(value):
+            return f"float({str(float(value))!r})"
+        return repr(int(value) if abs(value) < 1e6 and int(value) == value else float(value))
+
+    def converted(self, x: Any, dtype: np.dtype) -> str:
+        return f"{x.within(SUM)} != 0" if dtype == BOOL else f"{x.within(ATOM)}.astype(np.{dtype.name})"
+
+    def call(self, name: str, args: tuple, dtype: np.dtype) -> str:
+        known = {"pow": "np.power"}.get(name) or (f"np.{name}" if hasattr(np, name) else name)
+        if not known.startswith("np.") and not hasattr(numpy_functions, name):
+            raise NotFused
+        return f"{known}({', '.join([a.text for a in args])})"
+
+
+PRINTER = ArrayPrinter()
+
+
+def from_rule(step: Written) -> str | None:
+    """The formula of an elementwise op of arrays in float32, float64, int64 or bool."""
+    if not TABLE[step.op].elementwise:
+        return None
+    pairs = zip(step.args, step.texts)
+    args = tuple([Scalar(text, a.dtype, printer=PRINTER) if isinstance(a, Value) else a for a, text in pairs])
+    try:
+        return rule_expression(TABLE[step.op], args, step.dtype).text
+    except NotFused:
+        return None
 
 
 def operand(text: Any) -> str:
@@ -130,6 +174,19 @@ def write_max_pool(step: Written) -> str | None:
     return f"max_pool({', '.join(map(flat, step.texts[:5]))})"
 
 
+@rule(pool.avg_pool)
+def write_avg_pool(step: Written) -> str | None:
+    x, _, _, padding, ceil_mode, with_padding, divisor = step.args
+    if ceil_mode or divisor is not None or (any(padding) and not with_padding) or x.dtype.kind != "f":
+        return None
+    return f"avg_pool({', '.join(map(flat, step.texts[:4]))})"
+
+
+@rule(normalization.group_norm)
+def write_group_norm(step: Written) -> str | None:
+    return step.function("group_norm") if first_alone(step) else None
+
+
 @rule(pool.adaptive_avg_pool)
 def write_adaptive(step: Written) -> str | None:
     return f"mean_of_all({step.texts[0]})" if prod(step.args[1]) == 1 else None
@@ -167,6 +224,14 @@ def write_gru(step: Written) -> str | None:
     return recurrent_layer(step, "gru", 2)
 
 
+@rule(recurrent.rnn_layer)
+def write_rnn(step: Written) -> str | None:
+    (tensors, relu, *how), (given, _, *texts) = step.args, step.texts
+    rest = step._replace(args=(tensors, *how), texts=[given, "relu" if relu else "np.tanh", texts[1]])
+    found = recurrent_layer(rest, "rnn", 2)
+    return found and found.removesuffix(")").rpartition(", ")[0] + f", {rest.texts[1]}, {texts[1]})"
+
+
 def recurrent_layer(step: Written, name: str, results: int) -> str | None:
     """A recurrent layer over sequences of equal lengths."""
     tensors, sizes, _ = step.args
@@ -184,7 +249,7 @@ def recurrent_layer(step: Written, name: str, results: int) -> str | None:
 
 @rule(views.reshape, views.flatten, views.unflatten, views.squeeze, views.unsqueeze, views.view_as_shape)
 def write_reshape(step: Written) -> str:
-    return f"{operand(step.texts[0])}.reshape{step.shape}"
+    return f"{operand(step.texts[0])}.reshape{step.shape if step.shape != '()' else '(())'}"
 
 
 @rule(views.expand)
@@ -201,7 +266,7 @@ def write_transpose(step: Written) -> str:
 @rule(views.permute)
 def write_permute(step: Written) -> str:
     x, order = step.texts
-    return f"{operand(x)}.transpose{flat(order)}"
+    return f"{operand(x)}.transpose{flat(order)}" if step.args[1] else x
 
 
 @rule(views.contiguous)
@@ -234,6 +299,25 @@ def sliced(text: Any) -> str:
         start, stop, step = text[6:-1].split(", ")
         return ":".join(["" if n == "None" else n for n in (start, stop, *([] if step == "None" else [step]))])
     return "..." if text == "Ellipsis" else flat(text)
+
+
+@rule(index_tensors.index)
+def write_index(step: Written) -> str:
+    tensors = iter(step.texts[1])
+    keys = [next(tensors) if k is HERE else sliced(k) for k in step.texts[2]]
+    return f"{operand(step.texts[0])}[{', '.join(keys)}]"
+
+
+HERE = "HERE"  # the expression of a key's place for an index tensor
+
+
+@rule(views.flip)
+def write_flip(step: Written) -> str:
+    return step.function("np.flip")
+
+
+named("np.tril", views.tril)
+named("np.triu", views.triu)
 
 
 @rule(views.cat)
@@ -276,6 +360,28 @@ def write_reduction(step: Written) -> str | None:
     given = [flat(step.texts[1]) if len(step.texts) > 1 else "None"]
     given += ["keepdims=True"] * (len(step.args) > 2 and bool(step.args[2]))
     return f"{operand(step.texts[0])}.{name}({', '.join(given)})"
+
+
+@rule(reduce.logsumexp)
+def write_logsumexp(step: Written) -> str | None:
+    x, *rest = step.args
+    return step.function("logsumexp") if x.size and x.dtype.kind == "f" and rest and rest[0] is not None else None
+
+
+@rule(reduce.var_core)
+def write_variance(step: Written) -> str | None:
+    x, axes, correction = step.texts
+    return f"{operand(x)}.var({flat(axes)}, ddof={correction}, keepdims=True)" if step.args[0].size else None
+
+
+@rule(reduce.argmax, reduce.argmin)
+def write_argmax(step: Written) -> str | None:
+    x, *_ = step.args
+    if x.dtype.kind not in "fiu" or not x.size:
+        return None
+    name = "argmax" if TABLE[step.op] is reduce.argmax.op else "argmin"
+    given = [*(step.texts[1:2] or ["None"]), *["keepdims=True"] * bool(len(step.args) > 2 and step.args[2])]
+    return f"{operand(step.texts[0])}.{name}({', '.join(map(flat, given))})"
 
 
 METHODS = {"mean": reduce.mean, "sum": reduce.sum, "max": reduce.amax, "min": reduce.amin}

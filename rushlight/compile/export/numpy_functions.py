@@ -55,6 +55,13 @@ def log_softmax(x, dim):
     return x - np.log(np.exp(x).sum(dim, keepdims=True))
 
 
+def logsumexp(x, dim, keepdim=False):
+    top = x.max(dim, keepdims=True)
+    top = np.where(np.isfinite(top), top, x.dtype.type(0))
+    found = np.log(np.exp(x - top).sum(dim, keepdims=True)) + top
+    return found if keepdim else found.squeeze(dim)
+
+
 def linear(x, weight, bias=0):
     return x @ weight.T + bias
 
@@ -63,6 +70,14 @@ def layer_norm(x, weight, bias, dims, eps):
     d = x - x.mean(dims, keepdims=True)
     d /= np.sqrt((d * d).mean(dims, keepdims=True) + eps)
     return d * (1 if weight is None else weight) + (0 if bias is None else bias)
+
+
+def group_norm(x, weight, bias, groups, eps):
+    d = x.reshape(len(x), groups, -1)
+    d = d - d.mean(2, keepdims=True)
+    d = (d / np.sqrt((d * d).mean(2, keepdims=True) + eps)).reshape(x.shape)
+    shape = (-1,) + (1,) * (x.ndim - 2)
+    return d * (1 if weight is None else weight.reshape(shape)) + (0 if bias is None else bias.reshape(shape))
 
 
 def batch_norm(x, weight, bias, mean, var, eps):
@@ -100,8 +115,8 @@ def convolution(x, weight, bias, stride, padding, dilation, groups):
 def transposed_convolution(x, weight, size, stride, padding, dilation, groups):
     """x (N, O, *in), weight (O, C / groups, *kernel) -> (N, C, *size): each tap of the kernel adds to its places."""
     n, kernel, given = len(x), weight.shape[2:], x.shape[2:]
-    taps = weight.reshape(groups, len(weight) // groups, -1).swapaxes(1, 2)
-    made = (taps @ x.reshape(n, groups, len(weight) // groups, -1)).reshape(n, -1, *kernel, *given)
+    columns = weight.reshape(groups, len(weight) // groups, -1).swapaxes(1, 2)
+    made = (columns @ x.reshape(n, groups, len(weight) // groups, -1)).reshape(n, -1, *kernel, *given)
     y = np.zeros((n, made.shape[1], *(s + 2 * p for s, p in zip(size, padding))), x.dtype)
     for tap in product(*map(range, kernel)):
         places = (..., *(slice(k * d, k * d + (m - 1) * s + 1, s) for k, d, m, s in zip(tap, dilation, given, stride)))
@@ -110,10 +125,19 @@ def transposed_convolution(x, weight, size, stride, padding, dilation, groups):
     return y[inside]
 
 
-def max_pool(x, kernel, stride, padding, dilation):
-    dims, found = len(kernel), windows(padded(x, padding, -np.inf), kernel, stride, dilation)
+def taps(x, kernel, stride, dilation):
+    """For each place of the kernel, the elements of x under that place: (N, C, *out)."""
+    dims, found = len(kernel), windows(x, kernel, stride, dilation)
     found = np.moveaxis(found, range(-dims, 0), range(dims))  # (*kernel, N, C, *out)
-    return reduce(np.maximum, [found[tap] for tap in product(*map(range, kernel))])
+    return [found[tap] for tap in product(*map(range, kernel))]
+
+
+def max_pool(x, kernel, stride, padding, dilation):
+    return reduce(np.maximum, taps(padded(x, padding, -np.inf), kernel, stride, dilation))
+
+
+def avg_pool(x, kernel, stride, padding):
+    return reduce(np.add, taps(padded(x, padding), kernel, stride, (1,) * len(kernel))) / math.prod(kernel)
 
 
 def mean_of_all(x):
@@ -158,4 +182,12 @@ def gru(x, h, weight, bias, reverse):
         (r, z, n), (h_r, h_z, h_n) = np.split(x[t], 3, 1), np.split(h @ weight.T + bias, 3, 1)
         n = np.tanh(n + sigmoid(r + h_r) * h_n)
         h = out[t] = n + sigmoid(z + h_z) * (h - n)
+    return out, h
+
+
+def rnn(x, h, weight, bias, activation, reverse):
+    """x (T, N, H): the input's part. Returns the outputs (T, N, H), and the last h (N, H)."""
+    out = np.empty((*x.shape[:2], h.shape[1]), x.dtype)
+    for t in range(len(x))[:: -1 if reverse else 1]:
+        h = out[t] = activation(x[t] + h @ weight.T + bias)
     return out, h

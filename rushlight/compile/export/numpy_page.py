@@ -21,9 +21,10 @@ import numpy as np
 from rushlight.base.errors import value_error
 from rushlight.compile.export import numpy_functions
 from rushlight.compile.export.module_text import Module, array_text
-from rushlight.compile.export.numpy_expressions import Written, expression, flat
+from rushlight.compile.export.numpy_expressions import HERE, Written, expression, flat
 from rushlight.compile.graph import Call, Graph, Store, Value, is_random, values_in
 from rushlight.core.table import TABLE
+from rushlight.kernels import index as kernels_index
 
 MAX_LITERAL = 16  # constants with more elements are stored among the weights
 SAMPLES = "samples"
@@ -86,6 +87,8 @@ class Page:
             return [self.text(x, y) for x, y in zip(a, other)]
         if type(a) is int and a != other:
             return self.size(a, other)
+        if a is kernels_index.HERE:
+            return HERE
         if isinstance(a, slice):
             return f"slice({', '.join([str(self.text(*p)) for p in zip(ends(a), ends(other))])})"
         return self.kernels.constant(a)
@@ -143,7 +146,7 @@ class Page:
             texts = [short(step, a) or self.text(a, b) for a, b in zip(step.args, twin.args)]
             used = [v in self.used for v in step.outs]
             shape = self.shape(step.outs[0], twin.outs[0])
-            written = Written(step.op, tuple(step.args), texts, shape, used)
+            written = Written(step.op, tuple(step.args), texts, shape, step.outs[0].dtype, used)
             found = expression(written)
             several = len(step.outs) > 1
             if found is None:
@@ -183,7 +186,7 @@ def unpacked(names: list[str]) -> str:
     return ", ".join([*names[:count], *["*_"] * (count < len(names))])
 
 
-RETURNS_ALL = re.compile(r"(lstm|gru)\(|np\.(split|moveaxis)\(|\w+$")
+RETURNS_ALL = re.compile(r"(lstm|gru|rnn)\(|np\.(split|moveaxis)\(|\w+$")
 
 
 def called(text: str, names: Any) -> set[str]:
@@ -227,6 +230,8 @@ def page(made: Page, title: str, doc: str, result: str) -> str:
     lines = [*samples, *made.lines, f"return {result}"]
     body = [textwrap.indent(wrapped(line), "    ") for line in lines]
     functions = [*made.functions(), *made.kernels.texts]
+    if re.search(r"\bnumba\b", "".join(made.kernels.texts)):
+        functions.insert(0, "numba = None  # NumPy does the work of loops")
     text = "\n".join([*functions, *body])
     imports = {"import numpy as np": None, **made.kernels.imports}
     imports |= {"import math": None} if "math." in text else {}

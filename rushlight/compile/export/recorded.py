@@ -13,6 +13,7 @@ from rushlight.compile.graph import Graph, drop_unused
 from rushlight.compile.native.schedule import copied
 from rushlight.compile.run.compiled_function import CannotCompile, Compiled
 from rushlight.compile.run.eager_run import EagerRun
+from rushlight.core.tensor import Tensor
 
 STEADY = "let the model store values that change in buffers, and write there (`self.n += 1`, `copy_`)"
 TENSORS = "let the model compute with tensors alone, and do what needs numbers outside"
@@ -58,12 +59,12 @@ def recorded(model: Callable, args: tuple) -> tuple[Graph, Any]:
 
 
 def results_of(plan: Any, path: str = "") -> Iterator[tuple[str, int]]:
-    """(name, number of the result) of each array in the model's result. TypeError for a result that is an input, or a
-    value that does not depend on the inputs."""
+    """(name, number of the result) of each array in the model's result, without Python's values. TypeError for a result
+    that is an input, or does not depend on the inputs."""
     kind, what = plan
     if kind == "tensor":
         yield path, what[0]
-    elif kind == "value" and what is None:
+    elif kind == "value" and not isinstance(what, Tensor):
         return
     elif kind in ("list", "dict", "object"):
         cls, inside = what
