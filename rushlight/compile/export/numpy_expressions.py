@@ -101,10 +101,10 @@ class ArrayPrinter(TextPrinter):
         return f"{x.within(SUM)} != 0" if dtype == BOOL else f"{x.within(ATOM)}.astype(np.{dtype.name})"
 
     def call(self, name: str, args: tuple, dtype: np.dtype) -> str:
-        known = {"pow": "np.power"}.get(name) or (f"np.{name}" if hasattr(np, name) else name)
-        if not known.startswith("np.") and not hasattr(numpy_functions, name):
+        own = hasattr(numpy_functions, name)
+        if not own and not hasattr(np, name):
             raise NotFused
-        return f"{known}({', '.join([a.text for a in args])})"
+        return f"{'' if own else 'np.'}{name}({', '.join([a.text for a in args])})"
 
 
 PRINTER = ArrayPrinter()
