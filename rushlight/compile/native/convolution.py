@@ -68,7 +68,6 @@ def convolve(low: Lowering, group: Group) -> None:
     kind = Depthwise if channels == 1 == filters else Direct
     made = kind(low, group, source, window, pair(shape[2:], 1))
     made.begin(low.step())
-    low.clear_halo(made.step, group.out)
     made.write()
 
 
@@ -95,7 +94,6 @@ def bordered_copy(low: Lowering, x: Value, border: tuple[int, ...]) -> Place:
     low.halos[again] = border
     target = low.make(again)
     low.copy(source, target)
-    write_zeros(low.steps[-1], target, border)
     return target
 
 

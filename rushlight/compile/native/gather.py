@@ -237,7 +237,6 @@ class Picks:
 
     def write(self) -> None:
         self.step = step = self.low.step()
-        self.low.clear_halo(step, self.group.out)
         self.f, self.pieces = step.f, Pieces(step, self.group, self.shape)
         self.pointers = [step.pointer(tap.x) for tap in self.taps]
         lookups = [k for tap in self.taps for k in tap.lookups]

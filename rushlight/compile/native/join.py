@@ -126,10 +126,9 @@ def write(low: Lowering, group: Group, boxes: Sequence[Box], value: float) -> No
         low.make(out, own and tuple(sorted(range(n), key=lambda d: (-own[d], d))), [])
     whole = low.place(out)
     left = [box for box in boxes if 0 not in box.shape and not (not group.steps and lies_in(box, whole))]
-    if not left and out not in low.halos:
+    if not left:
         return
     step = low.step()
-    low.clear_halo(step, out)
     pieces, made = Pieces(step, group, out.shape), group.anchor.outs[0]
     for box in left:
         copy_box(low, pieces, box, made, value)

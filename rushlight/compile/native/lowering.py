@@ -110,9 +110,12 @@ class Lowering:
         self.likes = self.layouts_of_results(likes)
         self.halos = halos(self.schedule)
         self.parts = parts_of(self.schedule, self.halos)
+        # values with a border that is not written yet -> the number of steps before their memory was made
+        self.bordered: list[tuple[Value, int]] = []
         for item in self.schedule.items:
             self.memory.now += 1
             self.write_item(item)
+            self.clear_borders(last=True)
         self.memory.now += 1
         self.copy_results()
         self.finish()
@@ -188,6 +191,8 @@ class Lowering:
         offset = sum([p * s for p, s in zip(halo or (), strides)])
         buffer = self.memory.scratch(int(np.prod(sizes)), v.dtype)
         self.memory.places[v] = Place(buffer, v.shape, v.dtype, strides, offset)
+        if halo is not None:
+            self.bordered.append((v, len(self.steps)))
         return self.memory.places[v]
 
     def inside(self, v: Value, order: tuple[int, ...] | None, merge: Sequence[tuple[int, ...]]) -> Place | None:
@@ -224,6 +229,7 @@ class Lowering:
 
     def step(self) -> Step:
         """A new function for the part of the program that follows."""
+        self.clear_borders()
         if self.steps:
             self.memory.now += 1
         made = Step(self, f"step_{len(self.steps)}")
@@ -260,7 +266,6 @@ class Lowering:
             order = tuple(sorted(range(len(out.shape)), key=lambda d: (-strides[d], d)))
         self.make(out, None if out in self.likes else order, [])
         step = self.step()
-        self.clear_halo(step, out)
         over_elements(step, group)
 
     def apart(self, group: Group, merge: tuple[tuple[int, ...], ...]) -> Group:
@@ -324,13 +329,20 @@ class Lowering:
             return
         over_elements(step, Group(None, [Call(clone.op.name, (v,), (out,), shares=())], out))
 
-    def clear_halo(self, step: Step, v: Value) -> None:
-        """Zeros around the pixels of a convolution's input."""
-        halo = self.halos.get(v)
-        if halo is None or v in self.likes:
-            return
-        place = self.place(v)
-        clear_border(step, place, halo)
+    def clear_borders(self, last: bool = False) -> None:
+        """Zeros around the pixels of convolutions' inputs, by the last step that has written such an input. `last`: no
+        other step of the item follows."""
+        if last and any(len(self.steps) == number for _, number in self.bordered):
+            waiting, self.bordered = self.bordered, []
+            self.step()  # all parts of the value lie in its memory already
+            self.bordered = waiting
+        left = []
+        for v, number in self.bordered:
+            if len(self.steps) > number:
+                clear_border(self.steps[-1], self.place(v), self.halos[v])
+            else:
+                left.append((v, number))
+        self.bordered = left
 
     def copy_results(self) -> None:
         for v in self.schedule.results:

@@ -124,7 +124,6 @@ def over_windows(low: Lowering, group: Group, x: Value, pixel: Callable[..., llv
     low.make(group.out, channels_last(len(shape)), [])
     step = low.step()
     low.memory.use(place.buffer)
-    low.clear_halo(step, group.out)
     f, pieces, made = step.f, Pieces(step, group, shape), group.anchor.outs[0]
     rows, columns = pair(shape[2:], 1)
     pointer, width = step.pointer(place), f.module.target.lanes

@@ -96,7 +96,6 @@ def computed_product(low: Lowering, group: Group, x: Place, y: Place) -> None:
     low.make(group.out, wanted_order(low, group.out))
     step = low.step()
     low.memory.use(x.buffer), low.memory.use(y.buffer)
-    low.clear_halo(step, group.out)
     if lines:
         Lines(step, group, x, y, (rows, columns, length)).write()
     else:

@@ -171,7 +171,6 @@ def begun(low: Lowering, group: Group, dims: Sequence[int], groups: int = 0) -> 
     step = low.step()
     for p in read:
         low.memory.use(p.buffer)
-    low.clear_halo(step, group.out)
     place = in_groups(place, groups)
     return step, Source(step, group, place.shape, None if group.before else place)
 

@@ -92,7 +92,6 @@ def transposed(low: Lowering, group: Group) -> None:
     low.make(group.out, channels_last(len(group.out.shape)), [])
     phases = [Phase(low, group, inside(place, around), (y, x), stride) for y in rows for x in columns]
     step = low.step()
-    low.clear_halo(step, group.out)
     for phase in phases:
         phase.begin(step)
         phase.write()

@@ -27,6 +27,7 @@ def check_groups(native: NativeProgram, arrays: list[np.ndarray], parameters: li
     before = native.table.copy()
     rooms = {buffer: aligned(buffer.bytes) for _, buffer in native.arena}
     for slot, buffer in native.arena:
+        rooms[buffer][:] = 255  # nan: memory that is read before it is written shows in a result
         native.table[slot] = rooms[buffer].ctypes.data
     try:
         results = native.call(*arrays)
