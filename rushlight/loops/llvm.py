@@ -490,6 +490,11 @@ class Function:
         self.jump(done)
         self.begin(done)
 
+    def pause(self) -> None:
+        """Tell the processor that a loop waits for another thread."""
+        if "x86" in self.module.target.triple:
+            self.foreign("llvm.x86.sse2.pause", None, [])
+
     def call(self, other: str, *args: Value) -> None:
         """A call of a function of this module."""
         self.lines.append(f"call void @{other}({', '.join([f'{a.type} {a.v}' for a in args])})")

@@ -18,7 +18,7 @@ from rushlight.base.threads import cores
 
 LINE = 8  # words of a cache line
 JOB, RUN, TABLE, SLEEPING, PARTS = (k * LINE for k in range(5))  # places in the mailbox
-SPINS = 20_000  # rounds of looking for a job before a thread sleeps, about 0.2 to 0.5 ms
+SPINS = 40_000  # rounds of looking for a job before a thread sleeps, about 0.5 ms
 
 
 @cache
@@ -46,6 +46,7 @@ def machine_code() -> Any:
     job = word(JOB)
     f.branch(job != seen, run, wait)
     f.begin(wait)
+    f.pause()
     more = spins + 1
     f.branch(more < SPINS, look, done)
     f.begin(run)
@@ -111,7 +112,7 @@ def work(memory: np.ndarray, words: Any, wake: Semaphore, counting: Any, part: i
     """The main loop of a thread."""
     kinds = [ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p]
     spin = ctypes.CFUNCTYPE(None, *kinds)(machine_code().get_function_address("work"))
-    seen, address = ctypes.c_int64(words[JOB]), memory.ctypes.data
+    seen, address = ctypes.c_int64(0), memory.ctypes.data  # a job may have been posted before this thread runs
     while True:
         if words[JOB] == seen.value:
             wake.acquire()

@@ -395,6 +395,7 @@ class Lowering:
         arrived = f.put(f"load atomic i64, ptr {counter.v} seq_cst, align 8", INT64)
         f.branch(arrived >= goal, done, wait)
         f.begin(wait)
+        f.pause()
         more = spins + 1
         f.branch(more < SPINS, head, rest)
         f.begin(rest)

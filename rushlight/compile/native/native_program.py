@@ -29,6 +29,8 @@ from rushlight.ops.nn.attention import attention
 from rushlight.ops.nn.conv import convolution
 
 ALIGN = 64
+# multiply-adds, about 0.3 ms on one core: from here on a call waits for threads that sleep
+WAKE_FROM_WORK = 20_000_000
 PARALLEL_FROM_WORK = 2_000_000  # multiply-adds, about 30 us on one core: from here on all cores share the steps
 
 
@@ -60,6 +62,7 @@ class NativeProgram:
 
     def __init__(self, graph: Graph, likes: list[np.ndarray]):
         self.threads = cores() > 1 and work_of(graph) >= PARALLEL_FROM_WORK
+        self.long = work_of(graph) >= WAKE_FROM_WORK
         low = Lowering(graph, host(), likes, self.threads)
         self.lowering = low
         self.steady_arrays: dict[Value, np.ndarray] = {}  # of the last `bind`
@@ -127,7 +130,7 @@ class NativeProgram:
             return
         try:
             parts = 1
-            if pool.ready():
+            if pool.ready() or self.long:
                 self.barrier[BASE_WORD] = self.barrier[0]
                 parts = pool.post(self.run_address, self.address)
             self.run(self.address, 0, parts)
