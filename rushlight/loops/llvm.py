@@ -20,7 +20,6 @@ from contextlib import contextmanager
 from functools import cache
 from typing import Any, NamedTuple
 
-import llvmlite.binding as llvm
 import numpy as np
 
 
@@ -40,6 +39,13 @@ TYPES = {"float32": FLOAT, "float64": DOUBLE, "int64": INT64, "int32": INT32, "i
 Number = Any  # an int, or a Value of int64
 
 
+def binding() -> Any:
+    """llvmlite's functions of LLVM, imported when the first function is compiled."""
+    import llvmlite.binding
+
+    return llvmlite.binding
+
+
 class Target(NamedTuple):
     """A processor: LLVM's names; the float32 numbers of a vector register; the number of vector registers; whether
     a fused multiply-add is one instruction."""
@@ -53,6 +59,7 @@ class Target(NamedTuple):
 
     def machine(self) -> Any:
         """LLVM's description of the processor."""
+        llvm = binding()
         llvm.initialize_all_targets()
         llvm.initialize_all_asmprinters()
         return llvm.Target.from_triple(self.triple).create_target_machine(
@@ -63,6 +70,7 @@ class Target(NamedTuple):
 @cache
 def host() -> Target:
     """This machine's processor."""
+    llvm = binding()
     known, triple = llvm.get_host_cpu_features(), llvm.get_default_triple()
     lanes = 16 if known.get("avx512f") else 8 if known.get("avx") else 4
     arm = "aarch64" in triple or "arm64" in triple
@@ -325,11 +333,11 @@ class Module:
     def parsed(self) -> tuple[Any, Any]:
         """(LLVM's module, the machine). LLVM's optimization passes do not run: the instructions are written as they
         should be, and the passes take two thirds of the time to compile without a gain."""
-        return llvm.parse_assembly(self.text()), self.target.machine()
+        return binding().parse_assembly(self.text()), self.target.machine()
 
     def compiled(self) -> Any:
         """LLVM's engine, which owns the machine code: `engine.get_function_address(name)`."""
-        engine = llvm.create_mcjit_compiler(*self.parsed())
+        engine = binding().create_mcjit_compiler(*self.parsed())
         engine.finalize_object()
         return engine
 

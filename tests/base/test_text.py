@@ -89,7 +89,7 @@ def optimizer(part):
 def compiled():
     """A compiled function's program and its guards, after enough calls for the fast entry."""
     scale = rushlight.ones(3)
-    f = rushlight.compile(lambda x: (x * scale).sum())
+    f = rushlight.compile(lambda x: (x * scale).sum(), backend="numba")
     for _ in range(6):
         f(rushlight.ones(3))
     return f
