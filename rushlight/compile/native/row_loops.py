@@ -21,7 +21,7 @@ from rushlight.compile.native.places import NotNative, Place
 from rushlight.compile.native.schedule import Group, outside
 from rushlight.compile.passes.simplify import uniform
 from rushlight.loops import llvm
-from rushlight.loops.llvm import FLOAT, TYPES, Function, Number, Type, Value
+from rushlight.loops.llvm import FLOAT, REALS, TYPES, Function, Number, Type, Value, call_intrinsic
 from rushlight.loops.llvm_math import functions
 
 UNROLL = 4  # vectors of a long row in one round, each with sums of its own
@@ -76,8 +76,14 @@ class Source:
             strides = self.strides[v]
             where, stride = index(place.offset, lanes.at, strides), strides[lanes.along] if lanes.count else 0
             known[v] = load(f, self.step.pointer(place), where, TYPES[v.dtype.name], stride, lanes)
-        found = computed(f, self.steps, known)[self.out] if self.steps else known[self.out]
+        found = rounded(computed(f, self.steps, known)[self.out]) if self.steps else known[self.out]
         return llvm.repeated(found, lanes.count) if lanes.count and not found.lanes else found
+
+
+def rounded(x: Value) -> Value:
+    """The number as memory would hold it: its product is not part of a fused multiply-add. Otherwise the difference of
+    equal products is not 0."""
+    return call_intrinsic("arithmetic.fence", x) if x.kind in REALS else x
 
 
 def read_before(group: Group) -> list[Any]:
