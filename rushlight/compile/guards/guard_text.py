@@ -87,9 +87,10 @@ def flag_tests(
 ) -> Iterator[tuple[str, list[int] | None]]:
     """The tests of tensors: (test, addresses of words that change if the result changes, or None)."""
     first: dict[int, str] = {}
+    offsets = {name: slot_offset(Tensor, name) if supported() else 0 for name in ("_node", "_grad")}
     for i, (tensor, no_node, no_grad, no_hooks) in enumerate(snapshot.flags):
         t = named(tensor)
-        of = {name: id(tensor) + slot_offset(Tensor, name) for name in ("_node", "_grad", "_array")}
+        of = {name: id(tensor) + offset for name, offset in offsets.items()}
         yield f"{t}._node is{'' if no_node else ' not'} None", [of["_node"]]
         # a gradient is another tensor after each step of a training
         yield f"{t}._grad is{'' if no_grad else ' not'} None", [of["_grad"]] if no_grad else None
