@@ -9,7 +9,6 @@ import io
 import linecache
 import pdb
 import traceback
-import types
 import weakref
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -20,6 +19,7 @@ import pytest
 import rushlight
 from rushlight.base.errors import ours
 from rushlight.base.text import GENERATED, define
+from rushlight.compile import programs
 from rushlight.compile.capture import input_sources
 from rushlight.core import backward_call, call
 from rushlight.core.table import TABLE
@@ -98,10 +98,8 @@ def compiled():
 def of_program(get):
     def made():
         f = compiled()
-        # type(), not isinstance(): that raises for a weakref.proxy whose object is gone
-        functions = [one for one in gc.get_objects() if type(one) is types.FunctionType]
-        assert f is not None
-        return [one for one in functions if one.__code__.co_filename.startswith(GENERATED + get)][-1]
+        (program,) = programs(f)
+        return {"program": program.forward.call, "guards": program.holds, "entry": f.enter}[get]
 
     return made
 
