@@ -4,9 +4,8 @@
     f.loop(0, f.args["n"], 1, lambda i: f.store(f.load(f.args["x"], i, FLOAT) * 2.0, f.args["y"], i))
 
 `Value` is a number, or a vector of numbers, in a function that is being built. A formula that runs on Values (the
-scalars world of loops/scalar_math.py) emits its own machine code: no parser, no type inference. Compiling a loop takes
-20 to 60 ms; Numba takes 400 to 1,600 ms for the same loop, and 900 ms for its import. The IR is written as text here,
-since llvmlite's builder takes five times as long.
+scalars world of loops/scalar_math.py) emits its own machine code: no parser, no type inference. The IR is written as
+text here, since llvmlite's builder is several times slower.
 
 Sizes and places are Python ints, where they are known, or Values of int64. Pointers are Values of `POINTER`; their
 places count elements of the type that is loaded or stored."""
@@ -332,7 +331,7 @@ class Module:
 
     def parsed(self) -> tuple[Any, Any]:
         """(LLVM's module, the machine). LLVM's optimization passes do not run: the instructions are written as they
-        should be, and the passes take two thirds of the time to compile without a gain."""
+        should be. The passes doubled the time to compile, and no served model became faster."""
         return binding().parse_assembly(self.text()), self.target.machine()
 
     def compiled(self) -> Any:

@@ -1,6 +1,6 @@
 """Guards as words of memory: whether 8 bytes at some addresses are as they were.
 
-CPython gives a dict a new version number whenever the dict changes (`ma_version_tag`, until Python 3.13), and keeps an
+CPython gives a dict a new version number whenever the dict changes (`ma_version_tag` of CPython 3.11), and keeps an
 object's slots at fixed offsets. So most guards of a model are comparisons of one word, and machine code compares
 thousands in a few microseconds, where Python takes 20 ns for each. If a word has changed, the guards themselves are
 tested; a change that concerns no guard gives new words.

@@ -217,11 +217,9 @@ class Lowering:
         if like.shape != v.shape or like.dtype != v.dtype or not like.transpose(axes).flags.c_contiguous:
             raise NotNative("a result has gaps")
         buffer = Buffer("output", like.nbytes, len(self.outputs))
-        self.outputs.append((np.empty_like(like, subok=False), buffer))
-        strides = tuple([s // v.dtype.itemsize for s in like.strides])
-        if like.size:
-            made = np.empty_like(like, subok=False)
-            strides = tuple([s // v.dtype.itemsize for s in made.strides])
+        made = np.empty_like(like, subok=False)
+        self.outputs.append((made, buffer))
+        strides = tuple([s // v.dtype.itemsize for s in made.strides])
         self.memory.places[v] = Place(buffer, v.shape, v.dtype, strides)
         return self.memory.places[v]
 
@@ -248,13 +246,13 @@ class Lowering:
         if isinstance(item, Call):
             self.write_view(item)
             return
-        anchor_ = item.anchor
-        if anchor_ is not None:
-            if anchor_.entry not in ANCHORS:
-                raise NotNative(f"{anchor_.op} is not lowered")
-            ANCHORS[anchor_.entry](self, item)
-            return
-        self.elements(item)
+        first = item.anchor
+        if first is None:
+            self.elements(item)
+        elif first.entry in ANCHORS:
+            ANCHORS[first.entry](self, item)
+        else:
+            raise NotNative(f"{first.op} is not lowered")
 
     def elements(self, group: Group) -> None:
         """A group of elementwise steps alone, in the layout of its largest operand."""

@@ -17,9 +17,10 @@ from rushlight.base.threads import cores
 from rushlight.compile.capture.input_sources import find
 from rushlight.compile.graph import Graph, Value
 from rushlight.compile.guards.memory_words import Words, slot_offset, supported
+from rushlight.compile.lower.runtime import aligned
 from rushlight.compile.native import anchors  # noqa: F401
 from rushlight.compile.native.lowering import BASE_WORD, Lowering
-from rushlight.compile.native.places import NotNative, WrongInput
+from rushlight.compile.native.places import SLACK_BYTES, NotNative, WrongInput
 from rushlight.core.node import clock
 from rushlight.core.tensor import Tensor, writes_of
 from rushlight.loops.llvm import BYTE, POINTER, Function, host
@@ -28,17 +29,9 @@ from rushlight.ops.linalg.matmul import linear, mm
 from rushlight.ops.nn.attention import attention
 from rushlight.ops.nn.conv import convolution
 
-ALIGN = 64
 # multiply-adds, about 0.3 ms on one core: from here on a call waits for threads that sleep
 WAKE_FROM_WORK = 20_000_000
 PARALLEL_FROM_WORK = 2_000_000  # multiply-adds, about 30 us on one core: from here on all cores share the steps
-
-
-def aligned(size: int) -> np.ndarray:
-    """Bytes at a multiple of 64 bytes."""
-    raw = np.zeros(size + ALIGN, np.uint8)
-    start = -raw.ctypes.data % ALIGN
-    return raw[start : start + size]
 
 
 def work_of(graph: Graph) -> int:
@@ -61,8 +54,8 @@ class NativeProgram:
     """`sources`: the arguments, in the order of `call`. `state`: the sources of the parameters."""
 
     def __init__(self, graph: Graph, likes: list[np.ndarray]):
-        self.threads = cores() > 1 and work_of(graph) >= PARALLEL_FROM_WORK
-        self.long = work_of(graph) >= WAKE_FROM_WORK
+        work = work_of(graph)
+        self.threads, self.long = cores() > 1 and work >= PARALLEL_FROM_WORK, work >= WAKE_FROM_WORK
         low = Lowering(graph, host(), likes, self.threads)
         self.lowering = low
         self.steady_arrays: dict[Value, np.ndarray] = {}  # of the last `bind`
@@ -124,7 +117,7 @@ class NativeProgram:
         return lambda table, *arrays: made(table, *[a.ctypes.data for a in arrays])
 
     def run_parts(self) -> None:
-        """Run the program on all cores, if the threads are awake."""
+        """Run the program on all cores; a short program runs on one if threads sleep, and wakes the threads."""
         if cores() == 1 or not pool.lock.acquire(blocking=False):
             self.run(self.address, 0, 1)
             return
@@ -155,7 +148,7 @@ class NativeProgram:
         for (function, given, _), slot in zip(self.bound, self.slots):
             made = np.ascontiguousarray(function(*map(array, given)))
             if function is not np.ascontiguousarray:  # a parameter itself, such as a table of rows, is not copied
-                room = aligned(made.nbytes + ALIGN)[: made.nbytes]
+                room = aligned(made.nbytes + SLACK_BYTES)[: made.nbytes]
                 room[:] = made.reshape(-1).view(np.uint8)
                 made = room
             self.arrays.append(made)

@@ -7,10 +7,9 @@ matrix as panels of some vectors of columns, each with its rows one after the ot
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil
-from typing import Any
 
 import numpy as np
 
@@ -30,10 +29,10 @@ def packed(b: np.ndarray, width: int, vectors: int) -> np.ndarray:
     return np.concatenate([np.ascontiguousarray(b[:, k : k + panel]).ravel() for k in cuts] or [np.zeros(0, b.dtype)])
 
 
-def best_tile(target: Target, rows: int, vectors: int, splits: Sequence[int] = ()) -> tuple[int, int]:
+def best_tile(target: Target, rows: int, vectors: int) -> tuple[int, int]:
     """(rows, vectors) of a tile: the least estimated time for all rows and vectors that fits the registers.
 
-    An instruction pair costs 1 for each two multiply-adds, loads, or half the latency of a chain of 4."""
+    In cycles: two multiply-adds or two loads take one; a chain of multiply-adds takes four for each."""
     best, found = float("inf"), (1, 1)
     for v in range(1, min(vectors, 8) + 1):
         for m in range(1, min(rows, 16) + 1):
@@ -116,14 +115,6 @@ class Tile:
         for i in range(whole, length):
             sums = body(i, *sums)
         return [*sums]
-
-
-def in_tiles(count: int, size: int, body: Callable[[Number, int], Any], loop: Callable) -> None:
-    """body(first, size) for full tiles, in a loop, then for the rest."""
-    whole = count // size * size
-    loop(0, whole, size, lambda i: body(i, size))
-    if whole < count:
-        body(whole, count - whole)
 
 
 def dots(f: Function, x: tuple[Value, Number], y: Value, rows: Sequence[Number], length: int) -> Value:

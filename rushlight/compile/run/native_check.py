@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from rushlight.compile.graph import Value, values_in
-from rushlight.compile.native.native_program import NativeProgram, aligned
+from rushlight.compile.lower.runtime import aligned
+from rushlight.compile.native.native_program import NativeProgram
 from rushlight.compile.native.places import Buffer, Place
 from rushlight.compile.native.schedule import Group
 from rushlight.compile.run.tolerance import Noise
