@@ -17,7 +17,7 @@ import numpy as np
 from rushlight.base.threads import cores
 
 LINE = 8  # words of a cache line
-JOB, RUN, TABLE, SLEEPING, PARTS = (k * LINE for k in range(5))  # places in the mailbox
+JOB, RUN, TABLE, SLEEPING, PARTS, DONE = (k * LINE for k in range(6))  # places in the mailbox
 SPINS = 40_000  # rounds of looking for a job before a thread sleeps, about 0.5 ms
 
 
@@ -53,6 +53,7 @@ def machine_code() -> Any:
     address = f.load(box, RUN, POINTER)
     table, parts = f.load(box, TABLE, POINTER), f.load(box, PARTS, INT64)
     f.lines.append(f"call void {address.v}(ptr {table.v}, i64 {f.args['part'].v}, i64 {parts.v})")
+    f.put(f"atomicrmw add ptr {f.at(box, DONE, INT64).v}, i64 1 seq_cst", INT64)
     f.jump(head)
     f.begin(done)
     f.store(seen, f.args["result"], 0)
@@ -73,7 +74,7 @@ class SpinPool:
 
     def start(self, count: int) -> None:
         self.process, self.count = os.getpid(), count
-        self.memory = np.zeros(6 * LINE, np.int64)
+        self.memory = np.zeros(8 * LINE, np.int64)
         self.words = (ctypes.c_int64 * len(self.memory)).from_address(self.memory.ctypes.data)
         self.wake, self.counting = [Semaphore(0) for _ in range(count)], Lock()
         self.words[SLEEPING] = count
@@ -94,6 +95,12 @@ class SpinPool:
     def wake_all(self) -> None:
         for semaphore in self.wake:
             semaphore.release()
+
+    def wait(self) -> None:
+        """Wait until all threads have left the function: then its machine code and memory may be freed."""
+        words = self.words
+        while words[DONE] < words[JOB] * self.count:
+            pass
 
     def post(self, run: int, table: int) -> int:
         """Give the threads their parts of `run(table, part, parts)`. Returns the number of parts; the caller holds

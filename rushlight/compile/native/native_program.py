@@ -127,6 +127,8 @@ class NativeProgram:
                 self.barrier[BASE_WORD] = self.barrier[0]
                 parts = pool.post(self.run_address, self.address)
             self.run(self.address, 0, parts)
+            if parts > 1:
+                pool.wait()
         finally:
             pool.lock.release()
 
