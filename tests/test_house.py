@@ -16,7 +16,7 @@ LAYERS = set(
     """
     base loops kernels core random creation ops fast sparse comm func profiler serialization
     distributed autograd nn optim amp ao utils fx vision compile introspect viz teaching recording compat distributions
-    demo data
+    demo data onnx
 """.split()
 )
 # Names that a user writes after `rushlight.`, as files or folders.

@@ -1,4 +1,4 @@
-"""torch.onnx: models are not exported."""
+"""ONNX files: `torch.onnx`, and `load`, which makes a module of a file."""
 
 from __future__ import annotations
 
