@@ -1,7 +1,7 @@
 """ONNX's messages in protobuf's wire format, read and written without a package.
 
-A file is a `ModelProto`. `FIELDS` has each message's fields: number, name, kind. A message is an object with an attribute
-per field; absent fields have protobuf's defaults, and None for an absent message.
+A file is a `ModelProto`. `FIELDS` has each message's fields: number, name, kind. A message is an object with an
+attribute per field; absent fields have protobuf's defaults, and None for an absent message.
 
 >>> from rushlight.onnx.messages import ModelProto, NodeProto, read, written
 >>> node = NodeProto(op_type="Add", input=["x", "y"], output=["z"])
@@ -21,7 +21,7 @@ import numpy as np
 
 from rushlight.serialization.archive import Damaged
 
-# `number name kind`. Kinds: int (signed), uint, float, double, str, bytes, data (bytes that are not copied) or a message.
+# `number name kind`. Kinds: int (signed), uint, float, double, str, bytes, data (bytes, not copied), or a message.
 # `kind*` is a list; `kind[]` is an array, which is written packed.
 FIELDS = """
 ModelProto: 1 ir_version int, 2 producer_name str, 3 producer_version str, 4 domain str, 5 model_version int,
@@ -37,16 +37,16 @@ GraphProto: 1 node NodeProto*, 2 name str, 5 initializer TensorProto*, 10 doc_st
 TensorAnnotation: 1 tensor_name str, 2 quant_parameter_tensor_names StringStringEntryProto*
 NodeProto: 1 input str*, 2 output str*, 3 name str, 4 op_type str, 5 attribute AttributeProto*, 6 doc_string str,
     7 domain str, 8 overload str, 9 metadata_props StringStringEntryProto*
-AttributeProto: 1 name str, 2 f float, 3 i int, 4 s bytes, 5 t TensorProto, 6 g GraphProto, 7 floats float*, 8 ints int*,
-    9 strings bytes*, 10 tensors TensorProto*, 11 graphs GraphProto*, 13 doc_string str, 14 tp TypeProto,
+AttributeProto: 1 name str, 2 f float, 3 i int, 4 s bytes, 5 t TensorProto, 6 g GraphProto, 7 floats float*,
+    8 ints int*, 9 strings bytes*, 10 tensors TensorProto*, 11 graphs GraphProto*, 13 doc_string str, 14 tp TypeProto,
     15 type_protos TypeProto*, 20 type int, 21 ref_attr_name str, 22 sparse_tensor SparseTensorProto,
     23 sparse_tensors SparseTensorProto*
 FunctionProto: 1 name str, 4 input str*, 5 output str*, 6 attribute str*, 7 node NodeProto*, 8 doc_string str,
-    9 opset_import OperatorSetIdProto*, 10 domain str, 11 attribute_proto AttributeProto*, 12 value_info ValueInfoProto*,
-    13 overload str, 14 metadata_props StringStringEntryProto*
+    9 opset_import OperatorSetIdProto*, 10 domain str, 11 attribute_proto AttributeProto*,
+    12 value_info ValueInfoProto*, 13 overload str, 14 metadata_props StringStringEntryProto*
 TensorProto: 1 dims int*, 2 data_type int, 3 segment Segment, 4 float_data float[], 5 int32_data int[],
-    6 string_data bytes*, 7 int64_data int[], 8 name str, 9 raw_data data, 10 double_data double[], 11 uint64_data uint[],
-    12 doc_string str, 13 external_data StringStringEntryProto*, 14 data_location int,
+    6 string_data bytes*, 7 int64_data int[], 8 name str, 9 raw_data data, 10 double_data double[],
+    11 uint64_data uint[], 12 doc_string str, 13 external_data StringStringEntryProto*, 14 data_location int,
     16 metadata_props StringStringEntryProto*
 Segment: 1 begin int, 2 end int
 SparseTensorProto: 1 values TensorProto, 2 indices TensorProto, 3 dims int*

@@ -22,7 +22,7 @@ from rushlight.base.errors import not_implemented_error
 from rushlight.serialization.archive import Damaged
 from rushlight.serialization.atomic_write import replacing
 
-from .messages import GraphProto, Message, StringStringEntryProto, TensorProto
+from .messages import Message, StringStringEntryProto, TensorProto
 
 STRING = 8
 EXTERNAL = 1  # data_location
