@@ -13,7 +13,7 @@ from tests.support.paths import PACKAGE
 # package itself and the files of its root: torch's namespaces.
 ORDER = """
     base loops kernels core random creation ops fast sparse func profiler serialization
-    autograd comm nn optim amp ao utils distributed fx vision compile onnx introspect viz teaching recording public compat
+    autograd comm nn optim amp ao utils distributed fx vision compile introspect viz teaching recording public onnx compat
     distributions demo cli
 """.split()
 # A file of the root that names what one layer implements belongs to that layer.
