@@ -17,7 +17,15 @@ def has_numba() -> bool:
     """True if loops can be compiled. Tested on first use: `importlib.util` is slow to import."""
     from importlib.util import find_spec
 
-    return not refused and find_spec("numba") is not None and importable("_ctypes")
+    return not refused and find_spec("llvmlite") is not None and importable("_ctypes")
+
+
+@cache
+def llvmlite_version() -> str:
+    """The version of llvmlite; "" without it."""
+    from importlib import metadata
+
+    return metadata.version("llvmlite") if has_numba() else ""
 
 
 def importable(name: str) -> bool:
@@ -33,9 +41,9 @@ def numba_loads() -> bool:
     """True if Numba can be imported. An installed Numba that fails (for example with a NumPy newer than it supports) is
     not used; a warning is shown once.
     """
-    if has_numba() and "numba" not in modules:
+    if has_numba() and "llvmlite.binding" not in modules:
         try:
-            import_module("numba")
+            import_module("llvmlite.binding")
         except Exception as error:
             refused.append(error)
             has_numba.cache_clear()

@@ -56,6 +56,6 @@ def lower_priority() -> None:
 
 def made(text: str, exact: bool, callees: dict[str, tuple]) -> Any:
     """The loop of a recipe."""
-    from rushlight.loops.cache import compiled
+    from rushlight.loops.cache import compiled, of
 
-    return compiled(text, exact, {name: made(*recipe) for name, recipe in callees.items()})
+    return of(compiled(text, exact, {name: made(*recipe).function for name, recipe in callees.items()}))

@@ -23,15 +23,18 @@ import numpy as np
 
 
 class Type(NamedTuple):
-    """A type of single numbers: LLVM's name, bytes in memory, and the name in intrinsics."""
+    """A type of single numbers: LLVM's name, bytes in memory, the name in intrinsics, whether it has no negative
+    numbers."""
 
     name: str
     bytes: int
     letters: str
+    unsigned: bool = False
 
 
 FLOAT, DOUBLE, BOOL = Type("float", 4, "f32"), Type("double", 8, "f64"), Type("i1", 1, "i1")
 BYTE, INT16, INT32, INT64 = (Type(f"i{8 * n}", n, f"i{8 * n}") for n in (1, 2, 4, 8))
+UINT8, UINT16, UINT32, UINT64 = (Type(f"i{8 * n}", n, f"i{8 * n}", True) for n in (1, 2, 4, 8))
 POINTER = Type("ptr", 8, "p0")
 REALS = (FLOAT, DOUBLE)
 TYPES = {"float32": FLOAT, "float64": DOUBLE, "int64": INT64, "int32": INT32, "int8": BYTE, "uint8": BYTE, "bool": BOOL}
@@ -126,12 +129,13 @@ class Value:
         x, y = self.meets(other)
         if swap:
             x, y = y, x
-        name = f"{real} contract" if self.kind in REALS else whole
+        name = f"{real}{self.f.contract}" if self.kind in REALS else whole
         return self.f.put(f"{name} {x.type} {x.v}, {y.v}", self.kind, x.lanes)
 
     def compare(self, sign: str, other: Any) -> Value:
         x, y = self.meets(other)
-        name = f"fcmp {REAL_ORDER[sign]}" if self.kind in REALS else f"icmp {WHOLE_ORDER[sign]}"
+        orders = UNSIGNED_ORDER if self.kind.unsigned else WHOLE_ORDER
+        name = f"fcmp {REAL_ORDER[sign]}" if self.kind in REALS else f"icmp {orders[sign]}"
         return self.f.put(f"{name} {x.type} {x.v}, {y.v}", BOOL, x.lanes)
 
     def __add__(self, other: Any) -> Value:
@@ -174,7 +178,7 @@ class Value:
         return self.emit(other, "", "shl")
 
     def __rshift__(self, other: Any) -> Value:
-        return self.emit(other, "", "ashr")
+        return self.emit(other, "", "lshr" if self.kind.unsigned else "ashr")
 
     def __and__(self, other: Any) -> Value:
         return self.emit(other, "", "and")
@@ -211,6 +215,7 @@ class Value:
 
 REAL_ORDER = {"<": "olt", ">": "ogt", "<=": "ole", ">=": "oge", "==": "oeq", "!=": "une"}
 WHOLE_ORDER = {"<": "slt", ">": "sgt", "<=": "sle", ">=": "sge", "==": "eq", "!=": "ne"}
+UNSIGNED_ORDER = {"<": "ult", ">": "ugt", "<=": "ule", ">=": "uge", "==": "eq", "!=": "ne"}
 
 
 def repeated(x: Value, count: int) -> Value:
@@ -266,13 +271,13 @@ def select(condition: Value, x: Any, y: Any) -> Value:
 
 def converted(x: Value, to: Type, signed: bool = True) -> Value:
     """The numbers in another type: floats are cut towards 0; `signed`: whether bits of x are a signed integer."""
-    frm, signed = x.kind, signed and x.kind != BOOL
-    if frm == to:
-        return x
+    frm, signed = x.kind, signed and x.kind != BOOL and not x.kind.unsigned
+    if frm.name == to.name:
+        return x if frm == to else Value(x.f, x.v, to, x.lanes)
     if to == BOOL:
         return x != 0
     if frm in REALS:
-        name = "fptosi" if to not in REALS else "fpext" if to == DOUBLE else "fptrunc"
+        name = ("fptoui" if to.unsigned else "fptosi") if to not in REALS else "fpext" if to == DOUBLE else "fptrunc"
     elif to in REALS:
         name = "sitofp" if signed else "uitofp"
     elif frm != BOOL and frm.bytes > to.bytes:
@@ -340,11 +345,31 @@ class Module:
         engine.finalize_object()
         return engine
 
+    def optimized(self) -> bytes:
+        """The machine code as an object file for this process, after LLVM's optimization passes: loops are vectorized,
+        and variables live in registers."""
+        llvm = binding()
+        module, machine = self.parsed()
+        options = llvm.create_pipeline_tuning_options(speed_level=3)
+        options.loop_vectorization = options.slp_vectorization = True
+        builder = llvm.create_pass_builder(machine, options)
+        builder.getModulePassManager().run(module, builder)
+        return machine.emit_object(module)
+
     def object_code(self) -> bytes:
         """The machine code as an object file, for a linker."""
         module, machine = self.parsed()
         module.data_layout = str(machine.target_data)  # of another processor, pointers may be shorter
         return machine.emit_object(module)
+
+
+def engine_of(code: bytes) -> Any:
+    """LLVM's engine for an object file of this processor."""
+    llvm = binding()
+    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), host().machine())
+    engine.add_object_file(llvm.ObjectFileRef.from_data(code))
+    engine.finalize_object()
+    return engine
 
 
 class Function:
@@ -359,6 +384,7 @@ class Function:
         names, whole = arguments.split(), integers.split()
         kinds = [INT64 if n in whole else POINTER for n in names]
         self.args = {n: Value(self, f"%{n}", kind) for n, kind in zip(names, kinds)}
+        self.contract = " contract"  # a product and a sum may be rounded once
         self.head: list[str] = []
         self.lines: list[str] = []
         self.count, self.block = 0, "start"

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from rushlight.loops.cache import scope
+from rushlight.loops.loop_names import scope
 from rushlight.loops.intrinsics import EXACT, FLAGS, instructions
 
 try:

@@ -67,7 +67,6 @@ class Part:
             for n in [math.prod(shape)]
         ]
         self.define = partial(defined, lowering.text, lowering.constants, mark)
-        self.multithreaded = [name for name in lowering.kernels.values() if f"in_parts({name}," in lowering.text]
         if not later:
             self.call, self.bind = self.functions
         self.native_gone: Callable[[], None] = lambda: None  # called when the text runs again
@@ -93,19 +92,13 @@ class Part:
 
     @cached_property
     def functions(self) -> tuple[Callable, Callable]:
-        """The functions `run` and `bind` of the text, made when they are first needed: this imports Numba."""
+        """The functions `run` and `bind` of the text, made when they are first needed."""
         return self.define()
 
     @cached_property
     def names(self) -> dict[str, Any]:
         """The globals of the text."""
         return self.functions[0].__globals__
-
-    @cached_property
-    def asking(self) -> list[str]:
-        """Loops that still dispatch on the types of their arguments (`settle`)."""
-        used = self.functions[0].__code__.co_names
-        return [n for n in used if hasattr(self.names.get(n), "overloads") and n not in self.multithreaded]
 
     def run(self, arrays: list[np.ndarray]) -> tuple[list, list]:
         """The results and the gradients."""
@@ -117,7 +110,6 @@ class Part:
             found = self.call(self.new, *arrays, *self._views)  # type: ignore[misc]
         finally:
             at_once.reset(token)
-        self.settle()
         return found
 
     def failed(self, error: Exception) -> bool:
@@ -167,15 +159,6 @@ class Part:
         except NotNative:
             self.take_back()
             return self.bind(*arrays)
-
-    def settle(self) -> None:
-        """Call loops without Numba's dispatch on argument types, which costs time per array.
-
-        Safe after the first run: `fits` and the signature of the arguments guarantee the same types."""
-        for name in self.asking:
-            if len(self.names[name].overloads) == 1:
-                [known] = self.names[name].overloads.values()
-                self.names[name] = known.entry_point
 
     def trial(self, replay: Replay, arrays: list[np.ndarray], written: list[np.ndarray]) -> tuple[list, list]:
         """`run` with each step compared with eager's. Raises Mismatch. `written`: `arrays`, with copies in place of the
