@@ -106,7 +106,7 @@ class Processor(Absent):
 
     @staticmethod
     def get_cpu_capability() -> str:
-        """'DEFAULT', torch's name for a CPU without a particular instruction set; Numba finds the CPU's instructions
+        """'DEFAULT', torch's name for a CPU without a particular instruction set; LLVM finds the CPU's instructions
         itself.
         """
         return "DEFAULT"

@@ -9,11 +9,11 @@ from types import ModuleType
 
 from rushlight.base.errors import warn
 
-refused: list[Exception] = []  # the reason why Numba could not be imported
+refused: list[Exception] = []  # the reason why llvmlite could not be imported
 
 
 @cache
-def has_numba() -> bool:
+def has_llvmlite() -> bool:
     """True if loops can be compiled. Tested on first use: `importlib.util` is slow to import."""
     from importlib.util import find_spec
 
@@ -25,7 +25,7 @@ def llvmlite_version() -> str:
     """The version of llvmlite; "" without it."""
     from importlib import metadata
 
-    return metadata.version("llvmlite") if has_numba() else ""
+    return metadata.version("llvmlite") if has_llvmlite() else ""
 
 
 def importable(name: str) -> bool:
@@ -37,21 +37,19 @@ def importable(name: str) -> bool:
     return True
 
 
-def numba_loads() -> bool:
-    """True if Numba can be imported. An installed Numba that fails (for example with a NumPy newer than it supports) is
-    not used; a warning is shown once.
-    """
-    if has_numba() and "llvmlite.binding" not in modules:
+def llvmlite_loads() -> bool:
+    """True if llvmlite can be imported. An installed llvmlite that fails is not used; a warning is shown once."""
+    if has_llvmlite() and "llvmlite.binding" not in modules:
         try:
             import_module("llvmlite.binding")
         except Exception as error:
             refused.append(error)
-            has_numba.cache_clear()
+            has_llvmlite.cache_clear()
             warn(
-                f"Numba is installed, but cannot be imported: {error}; NumPy is used instead, which is slower for "
-                "large tensors; hint: pip install --upgrade numba"
+                f"llvmlite is installed, but cannot be imported: {error}; NumPy is used instead, which is slower for "
+                "large tensors; hint: pip install --upgrade llvmlite"
             )
-    return has_numba()
+    return has_llvmlite()
 
 
 def scipy_part(name: str, asked: str) -> ModuleType:

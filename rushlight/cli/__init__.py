@@ -49,7 +49,7 @@ Compile in advance the loops of frequent ops on large arrays, of softmax, layer
 norm and batch norm, and of the optimizers. Otherwise each loop is compiled on
 first use, which takes about half a second. The loops are stored in the folder
 RUSHLIGHT_CACHE (default: the user's cache folder), for this version of rushlight,
-Numba and Python. Needs Numba.
+llvmlite and Python. Needs llvmlite.
 """
 
 
@@ -202,7 +202,7 @@ def run_launch(arguments: argparse.Namespace) -> int:
 def add_warmup(commands: argparse._SubParsersAction) -> None:
     warmup = commands.add_parser(
         "warmup",
-        help="compile loops in advance (needs Numba)",
+        help="compile loops in advance (needs llvmlite)",
         description=WARMUP,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,

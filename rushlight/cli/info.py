@@ -17,7 +17,7 @@ from rushlight.version import __version__, torch_version
 PACKAGES = {
     "numpy": "",
     "scipy": "scipy",
-    "numba": "jit",
+    "llvmlite": "jit",
     "ml_dtypes": "",
     "threadpoolctl": "",
     "matplotlib": "viz",
@@ -51,7 +51,7 @@ def add_cache(commands: argparse._SubParsersAction) -> None:
     parser = commands.add_parser(
         "cache",
         help="the folder of compiled loops",
-        description="Print the place and size of the folder of compiled loops, or empty it. Numba compiles a removed "
+        description="Print the place and size of the folder of compiled loops, or empty it. llvmlite compiles a removed "
         "loop again when the loop is next used, in about half a second.",
         allow_abbrev=False,
     )

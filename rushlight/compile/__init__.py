@@ -10,7 +10,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
-from rushlight.base.dependencies import has_numba
+from rushlight.base.dependencies import has_llvmlite
 from rushlight.base.errors import warn
 
 # imported on first use, since the loops for large arrays import this package and need neither
@@ -51,7 +51,7 @@ def compile(  # type: ignore[misc]  # the overloads leave the settings to this s
     is an `OptimizedModule` around it.
 
     `backend`: "inductor" (a function without gradients becomes one function of machine code where that is possible;
-    otherwise fused loops; needs Numba), "numba" (fused loops), "numpy" (calls of NumPy only), "eager" (nothing is
+    otherwise fused loops; needs llvmlite), "loops" (fused loops), "numpy" (calls of NumPy only), "eager" (nothing is
     compiled).
     `options`: {"extend": False} switches off the pass "extend"; the same for "narrow", "decompose", "tables",
     "products", "simplify", "fuse", "threads", "native". {"show": print} calls print with the program's text before and
@@ -72,8 +72,8 @@ def compile(  # type: ignore[misc]  # the overloads leave the settings to this s
         )
     if not callable(model):
         raise TypeError(f"compile() needs a function or a module, not {type(model).__name__}")
-    if backend not in ("numba", "numpy", "eager", "inductor"):
-        raise ValueError(f"unknown backend {backend!r}: use 'inductor', 'numba', 'numpy' or 'eager'")
+    if backend not in ("loops", "numpy", "eager", "inductor"):
+        raise ValueError(f"unknown backend {backend!r}: use 'inductor', 'loops', 'numpy' or 'eager'")
     if disable or backend == "eager":
         return OptimizedModule(model, model) if isinstance(model, Module) and not disable else model
     if mode is not None and options is not None:
@@ -81,8 +81,8 @@ def compile(  # type: ignore[misc]  # the overloads leave the settings to this s
     if mode is not None and mode not in MODES:
         raise RuntimeError(f"Unrecognized mode={mode}, should be one of: {', '.join(MODES)}")
     fuse = backend != "numpy"
-    if fuse and not has_numba():
-        warn("rushlight.compile: Numba is not installed, so nothing is fused: pip install numba scipy")
+    if fuse and not has_llvmlite():
+        warn("rushlight.compile: llvmlite is not installed, so nothing is fused: pip install llvmlite")
         fuse = False
     model = unwrapped(model)
     given = options or {}
@@ -167,7 +167,7 @@ def explain(f: Callable, *args: Any, **kwargs: Any) -> Explanation:
     from rushlight.compile.run.compiled_function import Compiled
 
     f = unwrapped(f)
-    watched = Compiled(f.function if isinstance(f, Compiled) else f, options={"fuse": has_numba()})
+    watched = Compiled(f.function if isinstance(f, Compiled) else f, options={"fuse": has_llvmlite()})
     breaks: dict[Any, None] = {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -3,7 +3,7 @@
 The loops of frequent ops on large arrays (fast/elementwise.py, fast/softmax_norm.py), of recurrent layers
 (fast/recurrent_loops.py), of convolution (fast/conv), of attention (fast/attention_loops.py), of matrix products
 (fast/matmul_loops.py), of optimizers, and of random numbers, in float32. They are kept in the cache folder
-(loops/cache.py), so each version of rushlight, Numba and Python needs it once.
+(loops/cache.py), so each version of rushlight, llvmlite and Python needs it once.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from rushlight.fast.elementwise import loop_of
 from rushlight.fast.matmul_loops import product
 from rushlight.kernels.conv import plan
 from rushlight.loops.cache import wait
-from rushlight.loops.intrinsics import backend
+from rushlight.loops.llvm import binding
 
 TEXT = """
     relu leaky_relu elu gelu gelu_tanh silu sigmoid softplus mish log_sigmoid hardtanh hardswish hardsigmoid tanh
@@ -45,11 +45,11 @@ EACH, ONE, CONDITION = ("f4", "each"), ("f4", "one"), ("b1", "each")
 
 def warmup(say: Callable[[str, float], None] | None = None, names: list[str] | None = None) -> int:
     """Compile all loops, or the loops of only those elementwise ops in `names`. Returns the number of loops.
-    ImportError without Numba.
+    ImportError without llvmlite.
 
     `say(name, seconds)` is called after each loop.
     """
-    backend()
+    binding()
     wait.told, count = True, 0  # no message about slow compilation: the user started it
     for name, build in chain(
         elementwise(FREQUENT if names is None else names),
@@ -192,7 +192,7 @@ def optimizers() -> Iterator[tuple[str, Callable[[], object]]]:
 
 def random_numbers() -> Iterator[tuple[str, Callable[[], object]]]:
     """The loops used by `rand`, `randn`, initial values and dropout."""
-    from rushlight.random import loops  # needs Numba
+    from rushlight.random import loops  # needs llvmlite
 
     words, out, one = np.zeros(624, np.uint32), np.empty(64, np.float32), np.float32(1)
     yield "random words", lambda: loops.words(words.copy(), words)

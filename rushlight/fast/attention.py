@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
-from rushlight.base.dependencies import has_numba
+from rushlight.base.dependencies import has_llvmlite
 from rushlight.fast.index import (
     ATTENTION_LARGE_PASSES,
     ATTENTION_PARALLEL_PRODUCTS,
@@ -58,7 +58,7 @@ def attend_back(
 def suits(q: ndarray, k: ndarray, v: ndarray, mask: ndarray | None) -> bool:
     """True if loops support these arrays."""
     floats = q.dtype is FLOAT is k.dtype and v.dtype is FLOAT
-    return floats and (mask is None or mask.dtype is FLOAT) and q.size > 0 and has_numba()
+    return floats and (mask is None or mask.dtype is FLOAT) and q.size > 0 and has_llvmlite()
 
 
 def charge(q: ndarray, k: ndarray) -> bool:

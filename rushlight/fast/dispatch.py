@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
-from rushlight.base.dependencies import has_numba
+from rushlight.base.dependencies import has_llvmlite
 from rushlight.base.faster import NotReady, falls_back
 from rushlight.fast import policy
 from rushlight.fast.index import ELEMENTWISE_ELEMENTS, FEW_PASSES, WAYS, way_of
@@ -71,7 +71,7 @@ def few_first(op: Any, passes: int, few_loop: Callable, kernel: Callable, genera
     """`general`, except that one small array goes to its loop without the checks of `run`: gelu of 32 numbers takes 1.3
     us, not 3.5. `few_loop`: fast/elementwise.py; `passes`: the NumPy passes that the loop saves.
     """
-    if not has_numba():
+    if not has_llvmlite():
         return general
     # dtype and settings -> (loop, dtype of its result), or None: the kernel is used
     known: dict[tuple, Any] = {}

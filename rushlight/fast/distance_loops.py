@@ -8,7 +8,7 @@ from functools import cache
 import numpy as np
 from numpy import ndarray
 
-from rushlight.base.dependencies import has_numba
+from rushlight.base.dependencies import has_llvmlite
 from rushlight.fast.index import DISTANCE_PASSES, DISTANCE_PRODUCT_NUMBERS, DISTANCE_PRODUCT_POINTS, REDUCTION_ELEMENTS
 from rushlight.fast.policy import charge_passes
 from rushlight.kernels.matmul import mm
@@ -81,8 +81,8 @@ def matrix_at(a: ndarray, at: tuple[int, ...]) -> ndarray:
 
 @cache
 def distances() -> Callable | None:
-    """The loop for two matrices; None without Numba."""
-    if not has_numba():
+    """The loop for two matrices; None without llvmlite."""
+    if not has_llvmlite():
         return None
     from rushlight.loops.cache import compiled
 

@@ -23,7 +23,7 @@ import numpy as np
 from numpy import ndarray
 
 from rushlight.base.buffer_pool import memory
-from rushlight.base.dependencies import has_numba
+from rushlight.base.dependencies import has_llvmlite
 from rushlight.base.faster import NotReady
 from rushlight.core.table import BOOL, TABLE, Op
 from rushlight.fast.float16_loops import BITS, WORDS, knows_float16
@@ -284,7 +284,7 @@ def in_turns(op: Op, ufunc: Callable, kinds: tuple, arrays: list[ndarray], shape
 @lru_cache(maxsize=1024)
 def loop_of(name: str, of: str, kinds: tuple) -> Loop | None:
     """The loop for arguments of these kinds; None if NumPy should do it."""
-    if not has_numba():
+    if not has_llvmlite():
         return None
     from rushlight.fast.rule_text import NotFused, expression_of
 

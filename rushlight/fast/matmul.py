@@ -15,7 +15,7 @@ import numpy as np
 from numpy import ndarray
 
 from rushlight.base.buffer_pool import memory
-from rushlight.base.dependencies import has_numba
+from rushlight.base.dependencies import has_llvmlite
 from rushlight.base.threads import alone, cores
 from rushlight.fast.index import (
     BLAS_COPIES_PRODUCTS,
@@ -100,8 +100,8 @@ def on_one_thread(blas: Callable, x: ndarray, y: ndarray, out: ndarray | None) -
 
 @cache
 def compiled() -> Callable[..., None] | None:
-    """The loops; None without Numba, or if registers are narrower than AVX-512's: with AVX2, OpenBLAS is faster."""
-    if not has_numba():
+    """The loops; None without llvmlite, or if registers are narrower than AVX-512's: with AVX2, OpenBLAS is faster."""
+    if not has_llvmlite():
         return None
     from rushlight.fast import matmul_loops
 

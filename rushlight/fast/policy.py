@@ -5,18 +5,18 @@ The amount of work decides, never the clock, so a repeated program gives the sam
 
 from __future__ import annotations
 
-from rushlight.fast.index import PRICE_PRODUCTS, PRICE_PRODUCTS_NUMBA_LOADED
+from rushlight.fast.index import PRICE_PRODUCTS, PRICE_PRODUCTS_LOADED
 from rushlight.loops import budget
-from rushlight.loops.budget import CALL, ELEMENT, LOADING_SECONDS, NUMBA_SECONDS, Budget
+from rushlight.loops.budget import CALL, ELEMENT, LOADING_SECONDS, IMPORT_SECONDS, Budget
 
 # Loops save about half of NumPy's seconds for small arrays, so loading pays off once NumPy has worked for twice the
 # price. An MLP of 100 units with batch norm by hand, 3,000 steps: 1.7 s without loops, 2.1 s with loops after one price.
 SMALL_SHARE = 2
 
 # The accounts, in seconds; `products` in multiplications. Only the functions below charge them.
-small_arrays = Budget(SMALL_SHARE * LOADING_SECONDS, SMALL_SHARE * NUMBA_SECONDS)
-large_arrays = Budget(LOADING_SECONDS, NUMBA_SECONDS)
-products = Budget(PRICE_PRODUCTS, PRICE_PRODUCTS - PRICE_PRODUCTS_NUMBA_LOADED)
+small_arrays = Budget(SMALL_SHARE * LOADING_SECONDS, SMALL_SHARE * IMPORT_SECONDS)
+large_arrays = Budget(LOADING_SECONDS, IMPORT_SECONDS)
+products = Budget(PRICE_PRODUCTS, PRICE_PRODUCTS - PRICE_PRODUCTS_LOADED)
 
 
 def charge(passes: float, size: int, large: float) -> bool:

@@ -21,7 +21,7 @@ import numpy as np
 from numpy import ndarray
 
 from rushlight.base.buffer_pool import aligned, memory
-from rushlight.base.dependencies import has_numba
+from rushlight.base.dependencies import has_llvmlite
 from rushlight.fast.index import RECURRENT_ELEMENTS, RECURRENT_PARALLEL_PRODUCTS, RECURRENT_PASSES
 from rushlight.fast.policy import charge_passes
 from rushlight.kernels.matmul import mm
@@ -291,7 +291,7 @@ def step_back(
 def fits(tensors: Arrays) -> bool:
     """True if loops support this work."""
     x, h = tensors[:2]
-    return all([t.dtype is FLOAT for t in tensors]) and h.size > 0 and x.size > 0 and has_numba()
+    return all([t.dtype is FLOAT for t in tensors]) and h.size > 0 and x.size > 0 and has_llvmlite()
 
 
 def charge(tensors: Arrays) -> bool:

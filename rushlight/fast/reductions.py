@@ -1,5 +1,5 @@
 """Reductions and scans of large float32 arrays by the loops of row_loops.py, at memory speed. A function returns None
-if NumPy should do it: without Numba, for other dtypes, layouts and dimensions, and for short rows.
+if NumPy should do it: without llvmlite, for other dtypes, layouts and dimensions, and for short rows.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
-from rushlight.base.dependencies import has_numba
+from rushlight.base.dependencies import has_llvmlite
 from rushlight.fast.index import REDUCTION_PARALLEL_ELEMENTS, REDUCTION_ROW_ELEMENTS
 from rushlight.fast.row_text import loop_of
 from rushlight.kernels.summation import added
@@ -23,8 +23,8 @@ FLOAT = np.dtype(np.float32)
 
 @cache
 def loops() -> Any:
-    """The compiled loops; None without Numba."""
-    if not has_numba():
+    """The compiled loops; None without llvmlite."""
+    if not has_llvmlite():
         return None
     from rushlight.fast import row_loops as rows
 

@@ -55,7 +55,7 @@ def logical(sign: str) -> tuple[Callable, Callable]:
 
 
 class TextPrinter:
-    """Writes each operation on elements as the text of a Numba loop. The parameters named x and y are Scalars."""
+    """Writes each operation on elements as the text of a loop. The parameters named x and y are Scalars."""
 
     def infix(self, sign: str, x: Any, y: Any, rank: int, compares: bool) -> str:
         return f"{x.within(rank + compares)} {sign} {y.within(rank + 1)}"

@@ -11,7 +11,7 @@ from math import prod
 import numpy as np
 from numpy import ndarray
 
-from rushlight.base.dependencies import has_numba
+from rushlight.base.dependencies import has_llvmlite
 from rushlight.fast.index import SCATTER_ELEMENTS, SCATTER_PASSES
 from rushlight.fast.policy import charge
 from rushlight.kernels.ufunc_at import all_below
@@ -61,7 +61,7 @@ def rows_summed(x: ndarray, take: ndarray, land: ndarray, n: int) -> ndarray | N
     size = land.size * x.shape[1]
     in_order = x.flags.carray or x.size <= size  # otherwise a copy would take longer than the sums
     fits = x.dtype.char in "fd" and in_order and take.dtype.kind == land.dtype.kind == "i"
-    if not fits or not charge(SCATTER_PASSES, size, SCATTER_ELEMENTS) or not has_numba():
+    if not fits or not charge(SCATTER_PASSES, size, SCATTER_ELEMENTS) or not has_llvmlite():
         return None
     at, to = (np.ascontiguousarray(places, np.int64) for places in (take, land))
     if not all_below(at, len(x)) or not all_below(to, n):  # the loop would read or write outside of its arrays
@@ -91,7 +91,7 @@ def by_loop(text: str, r: ndarray, index: ndarray, g: ndarray, dim: int, how: st
     before, after = prod(r.shape[:dim]), prod(r.shape[dim + 1 :])
     many = index.size if text is SLICES else index.shape[dim]
     fits = r.dtype is g.dtype and r.dtype.char in "fd" and r.flags.carray and g.size == before * many * after > 0
-    if not fits or not charge(SCATTER_PASSES, g.size, SCATTER_ELEMENTS) or not has_numba():
+    if not fits or not charge(SCATTER_PASSES, g.size, SCATTER_ELEMENTS) or not has_llvmlite():
         return False
     at = np.ascontiguousarray(index, np.int64)
     # the loop would write outside of r

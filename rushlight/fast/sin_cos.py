@@ -13,7 +13,7 @@ import numpy as np
 from numpy import ndarray
 
 from rushlight.base.buffer_pool import memory
-from rushlight.base.dependencies import has_numba
+from rushlight.base.dependencies import has_llvmlite
 from rushlight.fast.index import ELEMENTWISE_ELEMENTS, SIN_COS_PASSES
 from rushlight.fast.policy import charge
 
@@ -39,7 +39,7 @@ def loop(name: str) -> Callable:
 
 def of_angle(x: ndarray, ufunc: np.ufunc, out: ndarray | None) -> ndarray | None:
     """ufunc(x), either sin or cos, of float64; None if NumPy should do it."""
-    if not x.flags.c_contiguous or not charge(SIN_COS_PASSES, x.size, ELEMENTWISE_ELEMENTS) or not has_numba():
+    if not x.flags.c_contiguous or not charge(SIN_COS_PASSES, x.size, ELEMENTWISE_ELEMENTS) or not has_llvmlite():
         return None
     made = memory.take(x.shape, DOUBLE)
     near(ufunc, x, made)

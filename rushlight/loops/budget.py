@@ -8,14 +8,13 @@ from _thread import allocate_lock
 from math import inf
 from sys import modules
 
-from rushlight.base.dependencies import numba_loads
+from rushlight.base.dependencies import llvmlite_loads
 
 CALL, ELEMENT = 0.4e-6, 0.3e-9  # seconds of a NumPy pass: for the call, and for each element
 
-# Loops read from disk take 0.3 s, of which Numba's import takes 0.25 s. Without this price, a first sum of 300 x 300
-# took 0.9 s instead of 20 us; with 0.5 s, the first 17 steps of a GPT took 85 ms each, loops take 50 ms. On a new
-# machine loops cost 3 to 20 s, once.
-LOADING_SECONDS, NUMBA_SECONDS = 0.3, 0.25
+# The import of llvmlite takes 0.04 s, a loop 2 ms from disk, and 20 to 60 ms on a new machine. Without this price, a
+# first sum of 300 x 300 would take 50 ms instead of 20 us.
+LOADING_SECONDS, IMPORT_SECONDS = 0.08, 0.05
 
 PUT_OFF = 0.1  # a loop that was not ready is tried again after this fraction of the price
 BUDGETS: list[Budget] = []  # all accounts
@@ -27,7 +26,7 @@ allowed = True  # False after rushlight.fast.off(): eager work stays with NumPy
 class Budget:
     """The work that NumPy does before loops with different rounding take over: as much as loading the loops costs.
 
-    `price`: in seconds or another unit of work; `loading`: the part of the price that is saved if Numba is already
+    `price`: in seconds or another unit of work; `loading`: the part of the price that is saved if llvmlite is already
     loaded. Only the amount of work decides, so a repeated program gives the same numbers.
     """
 
@@ -43,7 +42,7 @@ class Budget:
         if self.left > 0 and allowed:
             with self.lock:
                 self.left -= cost
-                if self.left <= self.loading and (self.left <= 0 or "numba" in modules):
+                if self.left <= self.loading and (self.left <= 0 or "llvmlite.binding" in modules):
                     self.settle()
         return self.left <= 0 and allowed
 
@@ -53,7 +52,7 @@ class Budget:
 
     def settle(self) -> None:
         """Use loops from now on, if there are any."""
-        self.left = 0.0 if numba_loads() else inf
+        self.left = 0.0 if llvmlite_loads() else inf
 
     def put_off(self) -> None:
         """Let NumPy do some more work before loops are tried again."""

@@ -68,7 +68,7 @@ def times_power(k: SimpleNamespace) -> Callable[[Value, Value], Value]:
 
 @cache
 def kind(dtype: str) -> SimpleNamespace:
-    """Constants and bit tricks of "float32" or "float64", as `scalar_math.kind` has for Numba."""
+    """Constants and bit tricks of "float32" or "float64"."""
     wide = dtype == "float64"
     k = SimpleNamespace(real=F64 if wide else F32, int=I64 if wide else I32, select=select)
     k.jit = k.inlined = lambda f: f

@@ -1,7 +1,7 @@
 """Large loops on all cores: arrays are divided along their rows, and each thread calls the same function on its rows.
 
-Uses Python's threads, since compiled loops release the interpreter's lock. Numba's parallel regions compile for
-seconds, and their OpenMP workers spin after each region while BLAS needs the cores. Passing a part to a waiting thread
+Uses Python's threads, since compiled loops release the interpreter's lock. OpenMP's workers would spin
+after each region while BLAS needs the cores. Passing a part to a waiting thread
 and back takes tens of microseconds, so only loops of more than about 0.1 ms are divided."""
 
 from __future__ import annotations

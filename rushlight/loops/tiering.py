@@ -13,13 +13,13 @@ from math import inf
 from sys import modules
 from typing import Any
 
-from rushlight.base.dependencies import has_numba
+from rushlight.base.dependencies import has_llvmlite
 from rushlight.base.faster import NotReady, falls_back
 from rushlight.loops import budget
 from rushlight.loops.budget import CALL, ELEMENT
 
 LEAST = 0.1  # seconds of work before the price of compiling is looked up
-LEAST_LOADED = 0.01  # the same limit if Numba is already loaded for another loop
+LEAST_LOADED = 0.01  # the same limit if llvmlite is already loaded for another loop
 MUCH = 1 << 14  # from this size on, the first run of a compiled program compiles its loops at once
 # True in the first run of a compiled program
 at_once: ContextVar[bool] = ContextVar("at_once", default=False)
@@ -36,7 +36,7 @@ class Loop:
     def __init__(self, write: Callable[[], str], calls: int, example: Callable[[], tuple]):
         self.built: Callable | None = None
         self.write, self.calls, self.example, self.owed = write, calls, example, 0.0
-        self.price, self.known = LEAST if has_numba() else inf, False
+        self.price, self.known = LEAST if has_llvmlite() else inf, False
 
     @property
     def function(self) -> Callable | None:
@@ -63,7 +63,7 @@ class Loop:
 
     def may_ask(self) -> bool:
         """True if the price of compiling is unknown and quick to determine."""
-        return not self.known and self.price < inf and "numba" in modules
+        return not self.known and self.price < inf and "llvmlite.binding" in modules
 
     def ask(self) -> None:
         """Determine the price of compiling; infinite if the loop cannot be compiled."""
@@ -74,7 +74,7 @@ class Loop:
 
     @falls_back
     def build(self) -> None:
-        """Compile the loop, or read its machine code. If Numba fails, NumPy continues, with a warning."""
+        """Compile the loop, or read its machine code. If that fails, NumPy continues, with a warning."""
         from rushlight.loops.cache import compiled
 
         text, self.price = self.write(), inf

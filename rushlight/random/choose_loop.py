@@ -8,12 +8,12 @@ from collections.abc import Callable
 from math import inf
 from typing import Any
 
-from rushlight.loops.budget import LOADING_SECONDS, NUMBA_SECONDS, Budget
+from rushlight.loops.budget import LOADING_SECONDS, IMPORT_SECONDS, Budget
 
 MIN_COUNTED_DRAW = 2**13  # smaller draws do not count towards LOAD_AFTER_NUMBERS
 LOAD_AFTER_NUMBERS = 3_000_000  # numbers drawn after which loading the loop pays off
 # the part of LOAD_AFTER_NUMBERS for importing Numba, if it is not yet imported
-NUMBA_NUMBERS = int(LOAD_AFTER_NUMBERS * NUMBA_SECONDS / LOADING_SECONDS)
+NUMBA_NUMBERS = int(LOAD_AFTER_NUMBERS * IMPORT_SECONDS / LOADING_SECONDS)
 
 
 class Loop:

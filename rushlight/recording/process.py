@@ -17,15 +17,15 @@ BUDGETS: dict[str, Budget] = {
 
 def process_state() -> dict[str, Any]:
     """The argument for `set_process_state`."""
-    return {"budgets": {name: budget.left for name, budget in BUDGETS.items()}, "numba": "numba" in sys.modules}
+    return {"budgets": {name: budget.left for name, budget in BUDGETS.items()}, "llvmlite": "llvmlite.binding" in sys.modules}
 
 
 def set_process_state(state: dict[str, Any]) -> None:
-    """Set the budgets, and load Numba if it was loaded in the recorded process: budgets end earlier with Numba."""
-    if state["numba"]:
-        from rushlight.base.dependencies import numba_loads
+    """Set the budgets, and load llvmlite if it was loaded in the recorded process: budgets end earlier with it."""
+    if state["llvmlite"]:
+        from rushlight.base.dependencies import llvmlite_loads
 
-        numba_loads()
+        llvmlite_loads()
     for name, left in state["budgets"].items():
         with BUDGETS[name].lock:
             BUDGETS[name].left = left

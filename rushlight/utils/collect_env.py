@@ -9,7 +9,7 @@ from importlib.metadata import PackageNotFoundError, version
 
 from rushlight.version import __version__, torch_version
 
-PACKAGES = ("numpy", "scipy", "numba", "llvmlite", "ml_dtypes", "safetensors", "torch")
+PACKAGES = ("numpy", "scipy", "llvmlite", "ml_dtypes", "safetensors", "torch")
 
 
 def get_pretty_env_info() -> str:

@@ -89,7 +89,7 @@ def optimizer(part):
 def compiled():
     """A compiled function's program and its guards, after enough calls for the fast entry."""
     scale = rushlight.ones(3)
-    f = rushlight.compile(lambda x: (x * scale).sum(), backend="numba")
+    f = rushlight.compile(lambda x: (x * scale).sum(), backend="loops")
     for _ in range(6):
         f(rushlight.ones(3))
     return f
@@ -109,7 +109,7 @@ def traced():
 
 
 def loop():
-    pytest.importorskip("numba")
+    pytest.importorskip("llvmlite")
     return cache.in_memory("def kernel(x):\n    x[0] = 1.0\n", "of_test", False, {}).py_func
 
 

@@ -93,7 +93,7 @@ def test_training_steps_equal_eager(name):
 
 
 def test_training_step_in_loops_equals_eager():
-    pytest.importorskip("numba")
+    pytest.importorskip("llvmlite")
     losses, models, fast = both(OPTIMIZERS["Adam"], "numba")
     np.testing.assert_allclose(*zip(*losses), rtol=1e-5)
     same(*(m.parameters() for m in models))
@@ -564,7 +564,7 @@ def test_threads_at_once():
 
 
 def test_without_numba_programs_call_numpy(monkeypatch):
-    monkeypatch.setattr("rushlight.compile.has_numba", lambda: False)
+    monkeypatch.setattr("rushlight.compile.has_llvmlite", lambda: False)
     with pytest.warns(UserWarning, match="Numba is not installed"):
         f = compile(lambda x: (x * 2).exp())
     for _ in range(CALLS):

@@ -129,7 +129,7 @@ def numbers(tensors, w):
 @pytest.mark.parametrize("backend", ["numpy", "numba"])
 def test_random_programs(backend):
     if backend == "numba":
-        pytest.importorskip("numba")
+        pytest.importorskip("llvmlite")
 
     @settings(
         max_examples=60 if backend == "numpy" else 8,
@@ -229,5 +229,5 @@ def test_most_random_programs_compile():
     ],
 )
 def test_programs_that_were_wrong_once(shapes, moves):
-    pytest.importorskip("numba")
+    pytest.importorskip("llvmlite")
     assert agree("numba", shapes, moves)

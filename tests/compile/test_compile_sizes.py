@@ -195,7 +195,7 @@ def test_sums_along_the_only_dimension(dtype):
 @pytest.mark.parametrize("shape", [(40, 1025), (4097, 16), (1, 65537)], ids=str)
 def test_norms_softmax_and_variances(shape):
     """The benchmark's W8, of fewer numbers; fused."""
-    pytest.importorskip("numba")
+    pytest.importorskip("llvmlite")
     data, rows = (numbers(1, *shape), numbers(2, *shape)), shape[0]
 
     def gradients(wrapped):

@@ -11,7 +11,7 @@ from rushlight import nn, optim
 from rushlight.compile import compile, programs
 from rushlight.nn import functional as F
 
-pytest.importorskip("numba")
+pytest.importorskip("llvmlite")
 STEPS, WORDS = 50, 17
 
 

@@ -12,7 +12,7 @@ from rushlight import cli
 from rushlight.compile import warmup
 from rushlight.fast import elementwise
 
-pytest.importorskip("numba")
+pytest.importorskip("llvmlite")
 
 
 @pytest.mark.faster

@@ -71,7 +71,7 @@ def test_rules_import_for_checkers_what_they_use():
 
 
 def test_loops_import_for_checkers_what_they_use():
-    pytest.importorskip("numba")
+    pytest.importorskip("llvmlite")
     from rushlight.loops.cache import scope
 
     found = imported_for_checkers("rushlight.loops.loop_names")

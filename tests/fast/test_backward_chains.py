@@ -7,7 +7,7 @@ import rushlight
 import rushlight.nn.functional as F
 from rushlight.fast import backward_chains
 
-pytest.importorskip("numba")
+pytest.importorskip("llvmlite")
 SHAPE = (300, 1000)
 
 

@@ -21,7 +21,7 @@ from rushlight.kernels import index
 from rushlight.loops import budget
 from rushlight.loops.budget import Budget
 
-pytest.importorskip("numba")
+pytest.importorskip("llvmlite")
 while lazy.next_part():
     pass
 SIZE = LARGE + 3

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import rushlight
-from rushlight.base.dependencies import has_numba
+from rushlight.base.dependencies import has_llvmlite
 from rushlight.fast import few_places
 
-pytestmark = pytest.mark.skipif(not has_numba(), reason="without Numba there are no loops")
+pytestmark = pytest.mark.skipif(not has_llvmlite(), reason="without Numba there are no loops")
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from inspect import unwrap
 import numpy as np
 import pytest
 
-from rushlight.base.dependencies import has_numba
+from rushlight.base.dependencies import has_llvmlite
 from rushlight.fast import equations, policy
 from rushlight.fast.index import SITES
 from rushlight.kernels.conv import plan
@@ -149,7 +149,7 @@ def arrays(results):
             yield a
 
 
-@pytest.mark.skipif(not has_numba(), reason="without Numba there are no loops")
+@pytest.mark.skipif(not has_llvmlite(), reason="without Numba there are no loops")
 @pytest.mark.faster
 @pytest.mark.parametrize("name", SITES)
 def test_a_way_gives_what_the_reference_gives(name, monkeypatch):

@@ -15,7 +15,7 @@ import pytest
 import rushlight
 import rushlight.nn.functional as F
 from rushlight import fast, nn
-from rushlight.base.dependencies import has_numba
+from rushlight.base.dependencies import has_llvmlite
 from rushlight.core.table import TABLE, parameters
 from rushlight.core.worlds import ARRAYS, rebind, sum_to_array
 from rushlight.fast import dispatch, policy
@@ -55,7 +55,7 @@ def arguments(name, of):
     return (x,) if not of else (np.cos(x), x)
 
 
-@pytest.mark.skipif(not has_numba(), reason="without Numba there are no loops")
+@pytest.mark.skipif(not has_llvmlite(), reason="without Numba there are no loops")
 @pytest.mark.parametrize(("name", "of"), WAYS)
 def test_a_way_gives_what_the_reference_gives(name, of, monkeypatch):
     monkeypatch.setattr(policy.small_arrays, "left", 0.0)

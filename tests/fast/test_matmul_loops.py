@@ -16,7 +16,7 @@ from rushlight.fast import matmul as faster
 from rushlight.fast import policy
 from rushlight.kernels import matmul
 
-pytest.importorskip("numba")
+pytest.importorskip("llvmlite")
 from rushlight.fast import matmul_loops as loops
 
 LAYOUTS = (

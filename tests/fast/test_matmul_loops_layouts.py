@@ -15,7 +15,7 @@ import rushlight
 from rushlight.fast import matmul as faster
 from rushlight.fast import policy
 
-pytest.importorskip("numba")
+pytest.importorskip("llvmlite")
 from rushlight.fast import matmul_loops as loops
 from rushlight.loops.simd import machine
 from tests.fast.test_matmul_loops import LAYOUTS, check
@@ -162,7 +162,7 @@ def test_a_layer_of_few_rows(monkeypatch):
     made = results(x, layer.weight, layer.bias)
     for got, wanted in zip(made, results(x.double(), layer.weight.double(), layer.bias.double()), strict=True):
         assert (got - wanted).abs().max() <= 2e-6 * wanted.abs().max()
-    program = rushlight.compile(lambda x: rushlight.nn.functional.linear(x, layer.weight, layer.bias), backend="numba")
+    program = rushlight.compile(lambda x: rushlight.nn.functional.linear(x, layer.weight, layer.bias), backend="loops")
     with rushlight.no_grad():
         for _ in range(3):
             assert (program(x) == made[0]).all()
@@ -175,7 +175,7 @@ def test_a_layer_of_few_rows(monkeypatch):
 def test_small_products_of_compiled_programs(m, k, n):
     """Rows, of a register or more, meet rows where y is a transpose of enough numbers."""
     x, w = rushlight.randn(m, k), rushlight.randn(n, k)
-    program = rushlight.compile(lambda x, w: rushlight.nn.functional.linear(x, w).relu() * 2, backend="numba")
+    program = rushlight.compile(lambda x, w: rushlight.nn.functional.linear(x, w).relu() * 2, backend="loops")
     for _ in range(3):
         got = program(x, w)
     wanted = (x.double() @ w.double().T).relu() * 2
@@ -186,7 +186,7 @@ def test_small_products_of_compiled_programs(m, k, n):
 
 def test_a_program_that_stands_alone_has_the_loop(tmp_path):
     x, w = rushlight.randn(7, 100), rushlight.randn(43, 100)
-    program = rushlight.compile(lambda x, w: rushlight.nn.functional.linear(x, w).relu() * 2, backend="numba")
+    program = rushlight.compile(lambda x, w: rushlight.nn.functional.linear(x, w).relu() * 2, backend="loops")
     for _ in range(3):
         wanted = program(x, w)
     made = next(iter(program.programs.values()))[-1]

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-pytest.importorskip("numba")
+pytest.importorskip("llvmlite")
 
 from rushlight.fast import pool_loops
 from rushlight.kernels import pool

@@ -30,7 +30,7 @@ def normal(*shape):
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("name", REDUCTIONS)
 def test_rows(name, shape):
-    pytest.importorskip("numba")
+    pytest.importorskip("llvmlite")
     x = normal(*shape)
     for kept in range(len(shape)):
         dims = tuple(range(kept - len(shape), 0))
@@ -46,7 +46,7 @@ def test_rows(name, shape):
 
 @pytest.mark.parametrize("shape", [(300, 1003), (70, 32, 33)])
 def test_products(shape):
-    pytest.importorskip("numba")
+    pytest.importorskip("llvmlite")
     x = 1 + normal(*shape) / 100
     np.testing.assert_allclose(reductions.products(x, (-1,), False), np.prod(x.astype(float), -1), rtol=2e-5)
     x[0, ..., 5], x[1, ..., 6], x[2, ..., 7] = np.nan, 0, np.inf
@@ -62,7 +62,7 @@ def test_nansum_where_infinities_meet():
 
 @pytest.mark.parametrize("name", REDUCTIONS)
 def test_nan_and_infinities(name):
-    pytest.importorskip("numba")
+    pytest.importorskip("llvmlite")
     x = normal(4, 40_000)
     x[0, 5], x[1, 7], x[2, 9], x[3] = np.nan, np.inf, -np.inf, -np.inf
     with np.errstate(invalid="ignore"):
@@ -72,7 +72,7 @@ def test_nan_and_infinities(name):
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize(("name", "ufunc"), [("running_sums", np.add), ("running_products", np.multiply)])
 def test_running_sums_and_products_to_the_last_bit(shape, name, ufunc):
-    pytest.importorskip("numba")
+    pytest.importorskip("llvmlite")
     x = normal(*shape)
     for dim in range(-len(shape), len(shape)):
         np.testing.assert_array_equal(reductions.running(name, x, dim), reduce.accumulated(ufunc, x, dim))

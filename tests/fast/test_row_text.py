@@ -8,7 +8,7 @@ import pytest
 import rushlight
 import rushlight.nn.functional as F
 
-pytest.importorskip("numba")
+pytest.importorskip("llvmlite")
 
 
 def normal(*shape, seed=0):

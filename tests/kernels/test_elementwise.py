@@ -60,7 +60,7 @@ def test_divisions_of_float32_are_numpys_to_the_bit(ufunc, kind):
 @pytest.mark.parametrize("ufunc", [np.remainder, np.fmod])
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_loop_of_divisions_gives_the_same_bits_or_none(ufunc, kind):
-    pytest.importorskip("numba")
+    pytest.importorskip("llvmlite")
     x, y = dividends(kind)
     for b in (y, y[7:8].reshape(()), -np.abs(y)):
         remainders.loop(ufunc, not b.ndim).build()

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import rushlight as torch
-from rushlight.base.dependencies import has_numba
+from rushlight.base.dependencies import has_llvmlite
 from rushlight.fast import float16_loops
 
 BFLOAT = pytest.importorskip("ml_dtypes").bfloat16
@@ -31,7 +31,7 @@ def same(a, b):
 
 
 @pytest.mark.faster
-@pytest.mark.skipif(not has_numba(), reason="loops need Numba")
+@pytest.mark.skipif(not has_llvmlite(), reason="loops need Numba")
 @pytest.mark.parametrize("dtype", KINDS, ids=str)
 def test_loops_convert_as_numpy_does_to_the_last_bit(dtype):
     paid(dtype)
@@ -56,7 +56,7 @@ def test_loops_convert_as_numpy_does_to_the_last_bit(dtype):
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
 def test_much_half_precision_is_computed_in_single(dtype, loops):
     if loops:
-        if not has_numba():
+        if not has_llvmlite():
             pytest.skip("loops need Numba")
         paid(dtype.numpy)
     x = torch.randn(40, 30).to(dtype).requires_grad_()

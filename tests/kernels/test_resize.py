@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import rushlight
-from rushlight.base.dependencies import has_numba
+from rushlight.base.dependencies import has_llvmlite
 from rushlight.fast import resize_loops
 from rushlight.kernels import resize
 
@@ -20,7 +20,7 @@ TABLES = [
 
 
 @pytest.mark.faster
-@pytest.mark.skipif(not has_numba(), reason="no loops without Numba")
+@pytest.mark.skipif(not has_llvmlite(), reason="no loops without Numba")
 @pytest.mark.parametrize("how", TABLES, ids=str)
 @pytest.mark.parametrize("back", [False, True])
 def test_loops_give_the_bits_of_numpy(how, back):

@@ -10,12 +10,12 @@ import sys
 import numpy as np
 import pytest
 
-from rushlight.base.dependencies import has_numba
+from rushlight.base.dependencies import has_llvmlite
 from rushlight.base.threads import process_cores
 from rushlight.loops.compile_worker import AUTOGROUP, LOW_PRIORITY, SHARED_PRIORITY
 from tests.support.paths import PACKAGE
 
-pytestmark = [pytest.mark.skipif(not has_numba(), reason="without Numba there are no loops"), pytest.mark.faster]
+pytestmark = [pytest.mark.skipif(not has_llvmlite(), reason="without llvmlite there are no loops"), pytest.mark.faster]
 
 
 def output(program, folder, **settings):
@@ -31,14 +31,14 @@ UNTIL_LOOPS_RUN = """
 import time
 import rushlight
 from rushlight.loops.background import background
-from rushlight.loops.cache import LOOPS, wait
+from rushlight.loops.cache import LOOPS, of, wait
 
 x, first = rushlight.linspace(-3, 3, 100_000), None
 end = time.monotonic() + 300
 while time.monotonic() < end:
     y = rushlight.nn.functional.gelu(x)
     first = y if first is None else first
-    if any(loop.overloads for loop in LOOPS.values()):
+    if any(of(loop).codes for loop in LOOPS.values()):
         break
     time.sleep(0.01)
 print(wait.spent > 0, time.monotonic() < end, bool((y - first).abs().max() < 1e-6))

@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-pytest.importorskip("numba")
+pytest.importorskip("llvmlite")
 from numba.core.compiler_lock import global_compiler_lock as compiling
 
 from rushlight.loops.ctrl_c import numba

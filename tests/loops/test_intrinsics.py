@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-numba = pytest.importorskip("numba")
+numba = pytest.importorskip("llvmlite")
 
 from rushlight.loops.intrinsics import backend  # noqa: E402
 

@@ -8,7 +8,7 @@ import re
 import numpy as np
 import pytest
 
-numba = pytest.importorskip("numba")
+numba = pytest.importorskip("llvmlite")
 special = pytest.importorskip("scipy.special")
 
 from rushlight.loops import scalar_math  # noqa: E402

@@ -224,7 +224,7 @@ def test_loops_of_large_layers(monkeypatch, name, settings, lengths):
     """Compiled loops are right, forward and back, whatever of a vector or of a group of rows is left over: no further
     from float64 than 8 times what rounding the input and the weights once does (measured: at most 3.6 times, NumPy's
     float32 3.4; which of the two is nearer is chance)."""
-    pytest.importorskip("numba")
+    pytest.importorskip("llvmlite")
     module, calls = getattr(nn, name)(INPUT, 37, **settings), []
     monkeypatch.setattr(loops, "back", lambda *args, back=loops.back: calls.append(1) or back(*args))
     x = numbers(*((BATCH, STEPS) if module.batch_first else (STEPS, BATCH)), INPUT).astype(np.float32)
@@ -249,7 +249,7 @@ def test_loops_of_large_layers(monkeypatch, name, settings, lengths):
 def test_loops_are_the_kernels(monkeypatch, seed):
     """Loops and NumPy give the same, for any number of rows and columns, in both orders of memory, on one core and on
     some; either reads what the other has saved."""
-    pytest.importorskip("numba")
+    pytest.importorskip("llvmlite")
     monkeypatch.setattr(loops, "RECURRENT_ELEMENTS", 1)
     monkeypatch.setattr(loops, "RECURRENT_PARALLEL_PRODUCTS", 1)
     monkeypatch.setattr(loops, "cores", lambda: 1 + seed // 3 % 3)
@@ -293,7 +293,7 @@ def test_loops_are_the_kernels(monkeypatch, seed):
 
 @pytest.mark.faster
 def test_small_layers_take_loops_once_numpy_has_cost_enough(monkeypatch):
-    pytest.importorskip("numba")
+    pytest.importorskip("llvmlite")
     calls, x, layer, cell = [], rushlight.randn(5, 2, INPUT), nn.LSTM(INPUT, HIDDEN), nn.GRUCell(INPUT, HIDDEN)
     monkeypatch.setattr(loops, "loops", lambda *args, made=loops.loops: calls.append(args) or made(*args))
     outs = []
@@ -306,7 +306,7 @@ def test_small_layers_take_loops_once_numpy_has_cost_enough(monkeypatch):
 
 def test_a_loop_of_many_columns_and_rows(monkeypatch):
     """Products deeper than a panel is read at once, by hand in float64."""
-    pytest.importorskip("numba")
+    pytest.importorskip("llvmlite")
     monkeypatch.setattr(loops, "RECURRENT_ELEMENTS", 1)
     module = nn.RNN(3, 300, nonlinearity="relu")
     x = rushlight.tensor(numbers(2, 17, 3).astype(np.float32), requires_grad=True)
@@ -321,7 +321,7 @@ def test_a_loop_of_many_columns_and_rows(monkeypatch):
 
 @pytest.mark.parametrize("name", ["LSTM", "GRU"])
 def test_how_many_tiles_go_together_changes_no_sequence(monkeypatch, name):
-    pytest.importorskip("numba")
+    pytest.importorskip("llvmlite")
     monkeypatch.setattr(loops, "RECURRENT_ELEMENTS", 1)
     layer, found = getattr(nn, name)(INPUT, HIDDEN, batch_first=True), []
     for together in (1, 2, 8):

@@ -147,7 +147,7 @@ def test_compile(case):
 
 @pytest.mark.parametrize(("f", "fuses"), [(log_cosh, True), (lambda x: bell(x, x, 3.0), True), (stable, False)])
 def test_a_formula_fuses_with_its_neighbours(f, fuses):
-    pytest.importorskip("numba")
+    pytest.importorskip("llvmlite")
     told = torch.compiler.explain(lambda x: f(x * 3) * 2 + 1, torch.randn(64, 64))
     assert "no graph breaks" in str(told)
     like = torch.compiler.explain(lambda x: (x * 3).tanh() * 2 + 1, torch.randn(64, 64))
@@ -155,7 +155,7 @@ def test_a_formula_fuses_with_its_neighbours(f, fuses):
 
 
 def test_a_module_that_runs_alone_cannot_have_the_kernel():
-    pytest.importorskip("numba")
+    pytest.importorskip("llvmlite")
     compiled, x = torch.compile(lambda x: stable(x) * 2), torch.randn(8, 8)
     for _ in range(3):
         compiled(x)

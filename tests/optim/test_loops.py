@@ -10,7 +10,7 @@ from rushlight.loops import tiering
 from rushlight.optim import elementwise, loops
 from rushlight.optim.program import program
 
-pytest.importorskip("numba")
+pytest.importorskip("llvmlite")
 
 SETTINGS = {
     "SGD": [{}, {"momentum": 0.9, "nesterov": True, "weight_decay": 0.1}, {"momentum": 0.9, "dampening": 0.5}],
@@ -67,7 +67,7 @@ def test_a_loop_gives_the_same_bits(at_once, monkeypatch, name, settings, dtype)
     assert at_once
     assert all(loop.function is not None for loop in at_once)
     elementwise.prepared.cache_clear()
-    monkeypatch.setattr(tiering, "has_numba", lambda: False)  # as if Numba were not installed
+    monkeypatch.setattr(tiering, "has_llvmlite", lambda: False)  # as if Numba were not installed
     monkeypatch.setattr(loops, "loop_of", UNPAID)
     by_calls = trained(name, settings, dtype=dtype)
     assert by_loop == by_calls

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from rushlight.base.dependencies import has_numba
+from rushlight.base.dependencies import has_llvmlite
 from rushlight.base.errors import explain, type_error, value_error
 from rushlight.compile.capture.input_sources import keyed
 from rushlight.compile.export.collect_source import CannotBundle
@@ -221,7 +221,7 @@ def evaluating(model: Any) -> Iterator[None]:
 
 def program_of(model: Callable, args: tuple) -> Program:
     """The program of the model's forward. CannotCompile with the lines of the graph breaks."""
-    compiled = Compiled(model, True, {"fuse": has_numba(), "threads": False})
+    compiled = Compiled(model, True, {"fuse": has_llvmlite(), "threads": False})
     try:
         for _ in range(4):
             compiled(*args)

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rushlight.base.dependencies import has_numba
+from rushlight.base.dependencies import has_llvmlite
 from rushlight.base.errors import index_error, not_implemented_error
 from rushlight.compile.capture.input_sources import find
 from rushlight.compile.export.recorded import empty_like
@@ -101,7 +101,7 @@ def refuse(graph: Graph) -> None:
     """NotNative for a graph that has no native function, whatever its ops."""
     from rushlight.compile.run.native_way import refusal
 
-    if not has_numba():
+    if not has_llvmlite():
         raise NotNative("llvmlite is not installed")
     if reason := refusal(graph, (), {}):
         raise NotNative(reason)

@@ -233,7 +233,7 @@ def mode() -> SimpleNamespace:
     return SimpleNamespace(batch=None, watch=None, grad=False)
 
 
-def has_numba():
+def has_llvmlite():
     """Whether loops are compiled."""
     return numba is not None
 

@@ -52,7 +52,7 @@ from rushlight.nn.hooks import EVERYWHERE
 from rushlight.nn.module import Module
 
 # "torch" is the module name of rushlight's classes under compat
-LIBRARIES = {"rushlight", "numpy", "scipy", "numba", "builtins", *sys.stdlib_module_names, "torch"}
+LIBRARIES = {"rushlight", "numpy", "scipy", "llvmlite", "builtins", *sys.stdlib_module_names, "torch"}
 MAX_ARRAY_BYTES = 4096  # NumPy arrays up to this size are compared before each run
 # reading from these changes their state
 STATEFUL = (np.random.Generator, np.random.RandomState, random.Random, IOBase)

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from rushlight.base.dependencies import has_numba
+from rushlight.base.dependencies import has_llvmlite
 
 LEAST = 64  # guards in Python are as fast for fewer words
 MAX_CHANGES = 16  # after this number of changed words in a row without a changed guard, the guards are tested in Python
@@ -66,7 +66,7 @@ class Sample:
 @cache
 def supported() -> bool:
     """Whether dicts have version numbers, and slots lie where they are expected."""
-    return has_numba() and POINTER_BYTES == 8 and dicts_have_versions() and objects_have_offsets()
+    return has_llvmlite() and POINTER_BYTES == 8 and dicts_have_versions() and objects_have_offsets()
 
 
 def dicts_have_versions() -> bool:

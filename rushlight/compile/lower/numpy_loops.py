@@ -1,4 +1,4 @@
-"""A loop as NumPy calls on whole arrays, for a program that runs without Numba.
+"""A loop as NumPy calls on whole arrays, for a program that runs without machine code.
 
 def loop_0(x0, x1, out0):
     for i in ...:
@@ -111,5 +111,5 @@ class Whole(Kernel):
         return f"np.{UFUNC[step.entry]}.reduce({text}, 1, keepdims=True)"
 
     def text(self, name: str) -> str:
-        """The function's text; "" if the loop's own text needs no Numba: it computes numbers without a loop."""
+        """The function's text; "" if the loop's own text needs no machine code: it computes numbers without a loop."""
         return super().text(name) if self.merged and self.cluster.space else ""

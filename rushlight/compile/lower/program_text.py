@@ -215,7 +215,7 @@ class Lowering:
             and store.target.dtype == store.value.dtype
             and 0 < store.target.size < MAX_SMALL_WORK
             and store.target.dtype.char not in "eV"
-        ):  # Numba does not support half types
+        ):  # loops have no half types
             self.lines.append(f"copyto({target}, {value})")
             return
         name = self.loop(COPY)

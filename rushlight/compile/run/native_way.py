@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from rushlight import fast
-from rushlight.base.dependencies import has_numba
+from rushlight.base.dependencies import has_llvmlite
 from rushlight.base.errors import NoArray
 from rushlight.compile.capture.input_sources import keyed
 from rushlight.compile.graph import Graph, Store, is_random, memory_of
@@ -46,7 +46,7 @@ def refusal(graph: Graph, live: Sequence[int], options: Mapping[str, Any]) -> st
         return "it writes to memory, draws random numbers or checks data"
     if not options.get("native", True) or not options.get("fuse", True) or not fast.is_on():
         return "it is switched off"
-    if not has_numba():  # llvmlite comes with Numba
+    if not has_llvmlite():
         return "llvmlite is not installed"
     origin = memory_of(graph)
     homes = [origin.get(v, v) for v in graph.results]

@@ -26,7 +26,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy import ndarray
 
-from rushlight.base.dependencies import has_numba
+from rushlight.base.dependencies import has_llvmlite
 from rushlight.fast.conv import batch_innermost, direct, index_table, indirect, one_by_one, whole_batch_im2col, winograd
 from rushlight.fast.conv.tiling import Inexact
 from rushlight.fast.index import BIAS_GRAD_ELEMENTS, BIAS_GRAD_PASSES, IM2COL_PRODUCTS_PER_SECOND, MIN_PRODUCTS
@@ -63,7 +63,7 @@ class Ways:
 
     def find(self, p: Plan) -> tuple[list[Way], int]:
         """The ways that suit the plan, and the number of products charged for loops: 0 if no loop suits."""
-        products = products_for_loops(p) if has_numba() else 0
+        products = products_for_loops(p) if has_llvmlite() else 0
         return [way for way in self.ways if (products or not way.compiled) and way.suits(p)], products
 
 
@@ -139,7 +139,7 @@ def conv_bias_grad(g: ndarray) -> ndarray | None:
     should do it.
     """
     suits = g.dtype == np.float32 and g.size >= BIAS_GRAD_ELEMENTS and g.ndim > 2 and g.flags.carray
-    if not (suits and charge_passes(BIAS_GRAD_PASSES, g.size, large=True) and has_numba()):
+    if not (suits and charge_passes(BIAS_GRAD_PASSES, g.size, large=True) and has_llvmlite()):
         return None
     from rushlight.fast.row_text import loop_of
 

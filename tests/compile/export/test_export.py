@@ -220,7 +220,7 @@ def test_what_a_model_writes_to_its_buffers_is_counted_once(tmp_path):
 
 
 def test_random_numbers_go_on_with_machine_code(tmp_path):
-    pytest.importorskip("numba")
+    pytest.importorskip("llvmlite")
     package = load(torch.compiler.export(lambda x: F.dropout(x, 0.5) * 2, torch.ones(64), tmp_path / "drops"))
     x = np.ones(64, np.float32)
     drawn = [package.model(x)]

@@ -10,7 +10,7 @@ import pytest
 
 import rushlight as torch
 
-pytest.importorskip("numba")
+pytest.importorskip("llvmlite")
 
 RUN = """
 import sys

@@ -126,7 +126,7 @@ def given_to(program, args):
 @pytest.mark.exhaustive(every=3)
 @pytest.mark.parametrize("make", [mlp, lenet, gpt])
 def test_a_training_step_runs_alone_to_the_same_bits(make, tmp_path):
-    pytest.importorskip("numba")
+    pytest.importorskip("llvmlite")
     torch.manual_seed(0)
     step, args = make()
     compiled, program = program_of(step, args, "numba")
@@ -147,7 +147,7 @@ def test_a_training_step_runs_alone_to_the_same_bits(make, tmp_path):
 
 @pytest.mark.faster
 def test_attention_that_is_enough_for_its_loops_runs_alone(tmp_path):
-    pytest.importorskip("numba")
+    pytest.importorskip("llvmlite")
     args = (torch.randn(1, 4, 64, 32),)
     compiled, program = program_of(lambda x: F.scaled_dot_product_attention(x, x, x, is_causal=True) * 2, args, "numba")
     assert re.search(r"attention_loops = SimpleNamespace\(back=back, forward=forward\)", program.source)

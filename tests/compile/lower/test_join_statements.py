@@ -17,7 +17,7 @@ from rushlight import nn, optim
 from rushlight.compile import compile, programs
 from rushlight.compile.lower.join_statements import Joints, call, early
 
-pytest.importorskip("numba")
+pytest.importorskip("llvmlite")
 
 
 def lines(*found):
@@ -195,7 +195,7 @@ def test_a_part_that_gives_other_numbers_is_noticed(monkeypatch):
     monkeypatch.setattr(Joints, "join", lambda self, calls: join(self, calls[::-1]))
     x, w = torch.randn(3, 8), torch.randn(8, 8)
     f = lambda x: nn.functional.glu((x @ w).softmax(1)).square().sum()
-    g = compile(f, backend="numba")
+    g = compile(f, backend="loops")
     with pytest.warns(UserWarning, match="joined statements: off by nan"):
         found = torch.stack([g(x) for _ in range(6)])
     torch.testing.assert_close(found, f(x).expand(6))

@@ -13,7 +13,7 @@ from rushlight import nn, optim
 from rushlight.compile import compile, programs
 from rushlight.compile.run.fast_call import MISSED
 
-pytest.importorskip("numba")
+pytest.importorskip("llvmlite")
 
 
 def ready(f, *args):

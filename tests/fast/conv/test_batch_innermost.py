@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.support.conv_problem import check, chosen, innermost, near, on_three_cores, problem, results, windows
 
-pytest.importorskip("numba")
+pytest.importorskip("llvmlite")
 
 from rushlight.fast.conv import batch_innermost
 from rushlight.fast.conv.tiling import lanes

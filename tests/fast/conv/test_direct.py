@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.support.conv_problem import check, chosen, im2col, on_three_cores, problem, windows
 
-pytest.importorskip("numba")
+pytest.importorskip("llvmlite")
 
 from rushlight.fast.conv import conv_weight_grad_of_plan, direct
 from rushlight.fast.conv.tiling import Inexact

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.support.conv_problem import check, innermost, input_grad, near, on_three_cores, problem, windows
 
-pytest.importorskip("numba")
+pytest.importorskip("llvmlite")
 
 from rushlight.fast import conv
 from rushlight.fast.conv import indirect

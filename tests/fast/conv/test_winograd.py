@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.support import conv_problem
 from tests.support.conv_problem import check, im2col, innermost, on_three_cores
 
-pytest.importorskip("numba")
+pytest.importorskip("llvmlite")
 
 from rushlight.fast.conv import winograd
 from rushlight.fast.conv.tiling import Inexact

@@ -482,7 +482,7 @@ def test_distances_of_near_points_are_exact():
 )
 def test_distances_of_wide_points_keep_their_digits(x, y, offset, scale, loops, monkeypatch):
     """Of points far from 0, of points beside each other, and of those that are the same."""
-    monkeypatch.setattr(policy.large_arrays, "left", 0.0 if loops and dependencies.has_numba() else np.inf)
+    monkeypatch.setattr(policy.large_arrays, "left", 0.0 if loops and dependencies.has_llvmlite() else np.inf)
     a, b = (rushlight.randn(shape) * scale + offset for shape in (x, y))
     b[..., :20, :] = a.reshape(-1, x[-1])[:20]
     b[..., 10:20, :] *= 1 + 1e-5

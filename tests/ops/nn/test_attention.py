@@ -68,7 +68,7 @@ def test_one_op_is_the_same_by_ops(shapes, kind, monkeypatch):
 
 @pytest.mark.parametrize(("shapes", "kind"), CASES)
 def test_loops_give_the_same(shapes, kind, monkeypatch):
-    pytest.importorskip("numba")
+    pytest.importorskip("llvmlite")
     given = {"shapes": SHAPES[shapes], "mask": mask_for(SHAPES[shapes], kind), "causal": kind == "causal"}
     exact = attended(rushlight, **given, by_ops=True)
     monkeypatch.setattr(loops, "ATTENTION_PRODUCTS", 1)
@@ -88,7 +88,7 @@ LAYOUTS = {
 @pytest.mark.parametrize("width", [1, 5, 32])
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_loops_find_numbers_however_they_lie(layout, width, monkeypatch):
-    pytest.importorskip("numba")
+    pytest.importorskip("llvmlite")
     q, k, v, g = (LAYOUTS[layout](numbers(2, 3, 11, width, seed=i, dtype=np.float32)) for i in range(4))
     mask, found = LAYOUTS[layout](numbers(11, 11, dtype=np.float32)), []
     for least in (1 << 40, 1):
@@ -101,7 +101,7 @@ def test_loops_find_numbers_however_they_lie(layout, width, monkeypatch):
 
 @pytest.mark.faster
 def test_loops_do_little_too_once_that_was_enough(monkeypatch):
-    pytest.importorskip("numba")
+    pytest.importorskip("llvmlite")
     found, run = [], loops.run
     monkeypatch.setattr(
         loops, "run", lambda name, arrays, *given: (found.append(arrays[0].shape[-2]), run(name, arrays, *given))
@@ -133,7 +133,7 @@ def test_results_lie_in_memory_as_the_queries_do(oracle):
 
 
 def test_nan_and_large_scores_stay_where_they_are(monkeypatch):
-    pytest.importorskip("numba")
+    pytest.importorskip("llvmlite")
     q, k, v = (numbers(1, 1, 40, 4, seed=i, dtype=np.float32) for i in range(3))
     q[0, 0, 3, 1], k[0, 0, 30, 2] = np.nan, 1e4
     expected = None

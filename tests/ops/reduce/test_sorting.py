@@ -142,7 +142,7 @@ def test_complex_numbers_have_no_order(name):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("name", ["maximum", "minimum"])
 def test_extremes_so_far_by_a_loop_are_numpys(shape, dim, dtype, name):
-    pytest.importorskip("numba")
+    pytest.importorskip("llvmlite")
     x = np.random.default_rng(0).integers(-5, 5, shape).astype(dtype)
     x.flat[[4, 6]] = np.nan
     ufunc = getattr(np, name)
