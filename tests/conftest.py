@@ -90,7 +90,7 @@ def as_if_alone(monkeypatch):
     NumPy until a test's own work has paid for loops (rushlight/fast/policy.py)."""
     monkeypatch.setattr(budget, "settled", False)
     monkeypatch.setattr(policy.small_arrays, "left", budget.LOADING_SECONDS)
-    monkeypatch.setattr(policy.small_arrays, "loading", 0)  # as if Numba were not there yet
+    monkeypatch.setattr(policy.small_arrays, "loading", 0)  # as if llvmlite were not loaded yet
     monkeypatch.setattr(policy.products, "left", index.PRICE_PRODUCTS)
     monkeypatch.setattr(policy.products, "loading", 0)
     monkeypatch.setattr(policy.large_arrays, "left", 0.0)  # large arrays go through loops
@@ -119,8 +119,7 @@ def programs_like_eager(request, monkeypatch):
 
 @pytest.fixture
 def nothing_paid(monkeypatch):
-    """No loop is compiled because this test is the one with which it was paid for: Numba takes memory, and leaves
-    cycles."""
+    """No loop is compiled because this test is the one with which it was paid for: compiling takes memory."""
     monkeypatch.setattr(tiering.Loop, "pay", lambda self, elements: None)
 
 

@@ -342,6 +342,7 @@ class Module:
     def compiled(self) -> Any:
         """LLVM's engine, which owns the machine code: `engine.get_function_address(name)`."""
         engine = binding().create_mcjit_compiler(*self.parsed())
+        self.let_go()
         engine.finalize_object()
         return engine
 
@@ -350,11 +351,18 @@ class Module:
         and variables live in registers."""
         llvm = binding()
         module, machine = self.parsed()
+        self.let_go()
         options = llvm.create_pipeline_tuning_options(speed_level=3)
         options.loop_vectorization = options.slp_vectorization = True
         builder = llvm.create_pass_builder(machine, options)
         builder.getModulePassManager().run(module, builder)
         return machine.emit_object(module)
+
+    def let_go(self) -> None:
+        """Drop the functions, which are reference cycles with the module and with their arguments."""
+        for f in self.functions.values():
+            f.args.clear()
+        self.functions.clear()
 
     def object_code(self) -> bytes:
         """The machine code as an object file, for a linker."""

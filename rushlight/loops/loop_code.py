@@ -169,6 +169,7 @@ def write(
         writer.whole("kernel", gathered(kinds, iter(f.args.values())))
         if not writer.changed:
             return f
+        f.args.clear()  # its arguments refer to the function: a reference cycle
     raise NotALoop(f"the types of the variables of {symbol} do not settle")
 
 

@@ -1,4 +1,4 @@
-"""Without Numba or SciPy: programs run, and errors name what to install."""
+"""Without llvmlite or SciPy: programs run, and errors name what to install."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ WITHOUT = """
 import sys, importlib.metadata as metadata
 version = metadata.version
 def asked(name):
-    if name == "numba":
+    if name == "llvmlite":
         raise metadata.PackageNotFoundError(name)
     return version(name)
 metadata.version = asked
-for name in ("numba", "llvmlite", "scipy"):
+for name in ("llvmlite", "scipy"):
     sys.modules[name] = None
 import rushlight as torch
 from rushlight import nn
@@ -26,7 +26,7 @@ from rushlight import nn
 
 
 def alone(code, *options, folder=None):
-    """What a process of its own prints, without Numba and SciPy."""
+    """What a process of its own prints, without llvmlite and SciPy."""
     done = subprocess.run(
         [sys.executable, *options, "-c", WITHOUT + code],
         capture_output=True,
@@ -39,7 +39,7 @@ def alone(code, *options, folder=None):
 
 
 @pytest.mark.origin("newcomers")
-def test_a_program_is_made_and_printed_without_numba():
+def test_a_program_is_made_and_printed_without_llvmlite():
     assert (
         alone("""
 model = nn.Sequential(nn.Linear(2, 3), nn.Dropout(0.5), nn.Tanh(), nn.Linear(3, 1))
@@ -47,14 +47,14 @@ step = torch.compile(lambda x: torch.sigmoid(model(x)).round().sum(), backend="n
 for _ in range(3):
     step(torch.ones(2, 2))
 program, = torch.compiler.programs(step)
-print("numba" in program.source, "tanh(" in program.source)
+print("llvmlite" in program.source, "tanh(" in program.source)
 """)
         == "False True\n"
     )
 
 
 @pytest.mark.origin("newcomers")
-def test_a_model_is_exported_without_numba(tmp_path):
+def test_a_model_is_exported_without_llvmlite(tmp_path):
     assert (
         alone(
             """
@@ -85,7 +85,7 @@ def test_that_nothing_is_fused_is_said_at_the_users_line(tmp_path):
         env={**os.environ, "PYTHONPATH": str(ROOT)},
     )
     assert done.stdout.startswith(str(tmp_path / "mine.py")), done.stdout + done.stderr
-    assert "pip install numba" in done.stdout
+    assert "pip install llvmlite" in done.stdout
 
 
 @pytest.mark.origin("newcomers")
@@ -113,19 +113,19 @@ except ImportError as error:
 """).endswith("SciPy: pip install scipy\n")
 
 
-# Each kind of layer, large enough for its faster ways. Numba is not installed: nor is llvmlite.
-WITHOUT_NUMBA = """
+# Each kind of layer, large enough for its faster ways. llvmlite is not installed.
+WITHOUT_LLVMLITE = """
 import importlib.abc, sys
 
 class Absent(importlib.abc.MetaPathFinder):
     def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] in ("numba", "llvmlite"):
+        if name.partition(".")[0] == "llvmlite":
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
 sys.meta_path.insert(0, Absent())
 import importlib.util
 found = importlib.util.find_spec
-importlib.util.find_spec = lambda name, package=None: None if name == "numba" else found(name, package)
+importlib.util.find_spec = lambda name, package=None: None if name == "llvmlite" else found(name, package)
 import rushlight as torch
 F, nn = torch.nn.functional, torch.nn
 
@@ -156,12 +156,12 @@ for _ in range(2):
     F.interpolate(torch.randn(4, 8, 64, 64, requires_grad=True), scale_factor=2, mode="bilinear").sum().backward()
     torch.cdist(torch.randn(300, 16, requires_grad=True), torch.randn(300, 16)).sum().backward()
     assert torch.rand(100_000).mean() < 1
-print("numba" in sys.modules)
+print("llvmlite" in sys.modules)
 """
 
 
-def test_all_layers_run_without_numba():
-    done = subprocess.run([sys.executable, "-c", WITHOUT_NUMBA], capture_output=True, text=True)
+def test_all_layers_run_without_llvmlite():
+    done = subprocess.run([sys.executable, "-c", WITHOUT_LLVMLITE], capture_output=True, text=True)
     assert not done.returncode, done.stderr
     assert done.stdout == "False\n"
 

@@ -24,7 +24,6 @@ from rushlight.compile.capture import input_sources
 from rushlight.core import backward_call, call
 from rushlight.core.table import TABLE
 from rushlight.fx.graph_module import compiled as compiled_graph
-from rushlight.loops import cache
 from rushlight.ops.tensor import torch_function
 from rushlight.optim.program import program
 
@@ -35,7 +34,6 @@ ELSEWHERE = {
     "base/text.py": "define",
     "base/specialise.py": "a syntax tree: the call and the backward of an op",
     "compat/run.py": "the cells of the user's notebook",
-    "loops/cache.py": "a file of the cache folder, whose .pyc is damaged",
     "compile/export/runtime.py": "define, in programs that run without rushlight",
     "compile/export/module_text.py": ("compiles a syntax tree to compare its code; evaluates a name of scalars.py"),
     "compile/capture/syntax.py": "the user's function, from its changed syntax tree",
@@ -108,11 +106,6 @@ def traced():
     return compiled_graph("def forward(self, x):\n    return x + 1\n", {}, "Net")
 
 
-def loop():
-    pytest.importorskip("llvmlite")
-    return cache.in_memory("def kernel(x):\n    x[0] = 1.0\n", "of_test", False, {}).py_func
-
-
 KINDS = {
     "call": where_call,
     "backward on arrays": backward("arrays"),
@@ -126,7 +119,6 @@ KINDS = {
     "inputs": lambda: input_sources.picker([("argument", 0)]),
     "fx": traced,
     "gate": lambda: torch_function.gate_of(("a", "b")),
-    "loop": loop,
 }
 
 

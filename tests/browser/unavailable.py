@@ -1,6 +1,6 @@
 """A plugin of pytest for the browser: tests of what is not there are skipped, with the reason.
 
-There are neither processes nor threads, and no ml_dtypes, Numba or safetensors. An error that says so is a skip, also
+There are neither processes nor threads, and no ml_dtypes, llvmlite or safetensors. An error that says so is a skip, also
 where a program or a docstring shows it; any other error is a failure."""
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ REASONS = {
     r"can't start new thread": "no threads in a browser",
     r"does not support processes|Errno 52\] Function not impl|_multiprocessing": "no processes in a browser",
     r"No module named 'safetensors'|need the package safetensors": "safetensors has no wheel for the browser",
-    r"No module named '(llvmlite|numba|torch|matplotlib|sympy|mpmath|PIL|resource)": "a package of the tests is not "
+    r"No module named '(llvmlite|torch|matplotlib|sympy|mpmath|PIL|resource)": "a package of the tests is not "
     "there",
-    r"Numba is not installed": "no compiled loops in a browser",
+    r"llvmlite is not installed": "no compiled loops in a browser",
     r"LAPACK function \w+ could not be found": "the LAPACK of SciPy here lacks a function",
     r"Cannot export readonly array": "NumPy 2.0 exports no readonly arrays; 2.1 does",
 }

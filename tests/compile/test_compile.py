@@ -20,7 +20,7 @@ CALLS = 5  # two watched, one that compiles, two more
 
 
 def quick(f, **options):
-    """Compiled without Numba: what is tested is the tracing."""
+    """Compiled without loops: what is tested is the tracing."""
     return compile(f, backend="numpy", **options)
 
 
@@ -94,7 +94,7 @@ def test_training_steps_equal_eager(name):
 
 def test_training_step_in_loops_equals_eager():
     pytest.importorskip("llvmlite")
-    losses, models, fast = both(OPTIMIZERS["Adam"], "numba")
+    losses, models, fast = both(OPTIMIZERS["Adam"], "loops")
     np.testing.assert_allclose(*zip(*losses), rtol=1e-5)
     same(*(m.parameters() for m in models))
     same(*([p.grad for p in m.parameters()] for m in models))
@@ -563,9 +563,9 @@ def test_threads_at_once():
     assert not wrong
 
 
-def test_without_numba_programs_call_numpy(monkeypatch):
+def test_without_llvmlite_programs_call_numpy(monkeypatch):
     monkeypatch.setattr("rushlight.compile.has_llvmlite", lambda: False)
-    with pytest.warns(UserWarning, match="Numba is not installed"):
+    with pytest.warns(UserWarning, match="llvmlite is not installed"):
         f = compile(lambda x: (x * 2).exp())
     for _ in range(CALLS):
         same([f(torch.ones(3))], [torch.ones(3).mul(2).exp()])
@@ -761,7 +761,7 @@ def test_a_watched_run_leaves_no_cycle(monkeypatch, tmp_path):
         for _ in range(5):
             g(x)
         gc.collect()
-        kinds = [type(o) for o in gc.garbage]  # Numba's import leaves much of its own
+        kinds = [type(o) for o in gc.garbage]
         assert not {kind for kind in kinds if kind.__module__.startswith("rushlight")}
         assert programs(g)
     finally:

@@ -126,9 +126,9 @@ def numbers(tensors, w):
 
 
 @pytest.mark.exhaustive(every=2)
-@pytest.mark.parametrize("backend", ["numpy", "numba"])
+@pytest.mark.parametrize("backend", ["numpy", "loops"])
 def test_random_programs(backend):
-    if backend == "numba":
+    if backend == "loops":
         pytest.importorskip("llvmlite")
 
     @settings(
@@ -230,4 +230,4 @@ def test_most_random_programs_compile():
 )
 def test_programs_that_were_wrong_once(shapes, moves):
     pytest.importorskip("llvmlite")
-    assert agree("numba", shapes, moves)
+    assert agree("loops", shapes, moves)

@@ -71,10 +71,10 @@ FUNCTIONS = (
 )
 
 
-@pytest.mark.parametrize("backend", ["numpy", "numba"])
+@pytest.mark.parametrize("backend", ["numpy", "loops"])
 @pytest.mark.parametrize("f", FUNCTIONS)
 def test_what_eager_gives(f, backend):
-    if backend == "numba":
+    if backend == "loops":
         pytest.importorskip("llvmlite")
     g, rng = compile(f, backend=backend, fullgraph=True), np.random.default_rng(0)
     for _ in range(CALLS):
@@ -284,7 +284,7 @@ def test_writes_before_a_watched_run():
         assert w.grad is not None
 
 
-@pytest.mark.parametrize("backend", ["numpy", "numba"])
+@pytest.mark.parametrize("backend", ["numpy", "loops"])
 def test_results_that_show_one_memory(backend):
     """A loop writes no copy of its own for a view: who writes to one result writes to the other."""
 
@@ -401,7 +401,7 @@ def test_errors_of_layouts_do_not_depend_on_numbers():
     assert programs(g)
 
 
-@pytest.mark.parametrize("backend", ["numpy", "numba"])
+@pytest.mark.parametrize("backend", ["numpy", "loops"])
 def test_results_and_gradients_lie_as_in_eager(backend):
     def f(x, w):
         w.grad = None

@@ -1,5 +1,5 @@
 """The core stands alone: a neuron of the table's ops, its derivative and the derivative of that, without the layers
-above the core and without Numba.
+above the core and without llvmlite.
 
 `import rushlight.core` would run rushlight/__init__.py, which imports every layer that a user needs. So the program
 below puts an empty package `rushlight` in its place, whose `__path__` is the folder: Python then loads the core's own
@@ -26,12 +26,12 @@ import sys
 from types import ModuleType
 
 class Blocked:
-    "Finds no module of the layers that are blocked, and no Numba."
+    "Finds no module of the layers that are blocked, and no llvmlite."
 
     def find_spec(self, name, path=None, target=None):
         package, _, rest = name.partition(".")
         above = package == "rushlight" and rest.partition(".")[0] in BLOCKED
-        if package == "numba" or above:
+        if package == "llvmlite" or above:
             raise ModuleNotFoundError(f"{name} is blocked", name=name)
 
 BLOCKED = BLOCKED_NAMES
@@ -70,7 +70,7 @@ while left:
     print("  " * depth + node.name())
     left += [(n, depth + 1) for n, _ in reversed(node.next_functions) if n is not None]
 
-print(*sorted(m for m in sys.modules if m.split(".")[0] in ("rushlight", "numba", "scipy")))
+print(*sorted(m for m in sys.modules if m.split(".")[0] in ("rushlight", "llvmlite", "scipy")))
 """
 
 PRINTED = """\
@@ -102,7 +102,7 @@ def test_a_neuron_on_the_core_alone():
     assert not [m for m in loaded.split() if m.partition(".")[2].partition(".")[0] in BLOCKED]
 
 
-@pytest.mark.parametrize("module", ["numba", "rushlight.nn", "rushlight.fast"])
+@pytest.mark.parametrize("module", ["llvmlite", "rushlight.nn", "rushlight.fast"])
 def test_what_is_blocked_cannot_be_imported(module):
     done = run(f"import {module}")
     assert done.returncode == 1

@@ -355,9 +355,9 @@ def test_when_loops_take_over(monkeypatch):
     assert F.softmax(x, 1).tolist() == [[np.float32(0.1).item()] * 10] * 2
 
 
-@pytest.mark.parametrize(("numba", "calls"), [(False, 7), (True, 1)])
-def test_numba_that_is_there_costs_no_loading(numba, calls, monkeypatch):
-    monkeypatch.setattr(budget, "modules", {"numba": None} if numba else {})
+@pytest.mark.parametrize(("loaded", "calls"), [(False, 7), (True, 1)])
+def test_a_compiler_that_is_loaded_costs_no_loading(loaded, calls, monkeypatch):
+    monkeypatch.setattr(budget, "modules", {"llvmlite.binding": None} if loaded else {})
     bill = Budget(1.0, loading=0.75)
     assert [bill.charge(0.125) for _ in range(12)].index(True) == calls
 

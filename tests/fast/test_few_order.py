@@ -7,7 +7,7 @@ from rushlight.base.dependencies import has_llvmlite
 from rushlight.fast import few_order
 from rushlight.kernels import reduce, sorting
 
-pytestmark = pytest.mark.skipif(not has_llvmlite(), reason="without Numba there are no loops")
+pytestmark = pytest.mark.skipif(not has_llvmlite(), reason="without llvmlite there are no loops")
 
 FLOATS = np.array(
     [[2, -0.0, 0.0, np.nan, 2, -np.inf], [np.nan, 1, np.inf, np.nan, 1, 0], [3, 3, 3, 3, 3, 3]], np.float32

@@ -7,7 +7,7 @@ import rushlight
 from rushlight.base.dependencies import has_llvmlite
 from rushlight.fast import few_places
 
-pytestmark = pytest.mark.skipif(not has_llvmlite(), reason="without Numba there are no loops")
+pytestmark = pytest.mark.skipif(not has_llvmlite(), reason="without llvmlite there are no loops")
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from rushlight.base.dependencies import has_llvmlite
 from rushlight.fast import gather_loops, multiple_loops
 from rushlight.fast.reductions import sums
 
-pytestmark = pytest.mark.skipif(not has_llvmlite(), reason="without Numba there are no loops")
+pytestmark = pytest.mark.skipif(not has_llvmlite(), reason="without llvmlite there are no loops")
 DTYPES = [np.float32, np.float64, np.int32, np.int64, np.complex64]
 RNG = np.random.default_rng(0)
 

@@ -10,7 +10,7 @@ import rushlight.nn.functional as F
 from rushlight.base.dependencies import has_llvmlite
 from rushlight.fast import dispatch, max_pool_values, pad_table, policy
 
-needs_loops = pytest.mark.skipif(not has_llvmlite(), reason="without Numba there are no loops")
+needs_loops = pytest.mark.skipif(not has_llvmlite(), reason="without llvmlite there are no loops")
 
 
 @needs_loops

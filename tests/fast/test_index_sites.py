@@ -149,7 +149,7 @@ def arrays(results):
             yield a
 
 
-@pytest.mark.skipif(not has_llvmlite(), reason="without Numba there are no loops")
+@pytest.mark.skipif(not has_llvmlite(), reason="without llvmlite there are no loops")
 @pytest.mark.faster
 @pytest.mark.parametrize("name", SITES)
 def test_a_way_gives_what_the_reference_gives(name, monkeypatch):

@@ -55,7 +55,7 @@ def arguments(name, of):
     return (x,) if not of else (np.cos(x), x)
 
 
-@pytest.mark.skipif(not has_llvmlite(), reason="without Numba there are no loops")
+@pytest.mark.skipif(not has_llvmlite(), reason="without llvmlite there are no loops")
 @pytest.mark.parametrize(("name", "of"), WAYS)
 def test_a_way_gives_what_the_reference_gives(name, of, monkeypatch):
     monkeypatch.setattr(policy.small_arrays, "left", 0.0)

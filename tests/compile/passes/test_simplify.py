@@ -75,7 +75,7 @@ def test_two_results_have_memory_of_their_own():
     agree(d, X + Y)
 
 
-@pytest.mark.parametrize("backend", ["numpy", "numba"])
+@pytest.mark.parametrize("backend", ["numpy", "loops"])
 def test_zero_keeps_its_sign(backend):
     """As a number in the text of a loop, beside 0, and among the elements of a constant."""
 

@@ -90,14 +90,14 @@ def train(make, backend, batch=(4, 8), steps=STEPS):
 
 
 @pytest.mark.exhaustive(every=3)
-@pytest.mark.parametrize("backend", ["numpy", "numba"])
+@pytest.mark.parametrize("backend", ["numpy", "loops"])
 @pytest.mark.parametrize(
     ("make", "batch"),
     [(GPT, (4, 8)), (lambda: GPT(0.2), (4, 8)), (Net, (4, 64))],
     ids=["gpt", "gpt with dropout", "convolutions"],
 )
 def test_fifty_steps_lose_what_eager_loses(make, batch, backend):
-    if backend == "numba":
+    if backend == "loops":
         pytest.importorskip("llvmlite")
     expected, _, _ = train(make, None, batch)
     after = torch.get_rng_state()
