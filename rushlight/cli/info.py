@@ -51,8 +51,8 @@ def add_cache(commands: argparse._SubParsersAction) -> None:
     parser = commands.add_parser(
         "cache",
         help="the folder of compiled loops",
-        description="Print the place and size of the folder of compiled loops, or empty it. llvmlite compiles a removed "
-        "loop again when the loop is next used, in about half a second.",
+        description="Print the place and size of the folder of compiled loops, or empty it. A removed loop is "
+        "compiled again when the loop is next used, in 20 to 60 milliseconds.",
         allow_abbrev=False,
     )
     parser.add_argument(

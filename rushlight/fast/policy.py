@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from rushlight.fast.index import PRICE_PRODUCTS, PRICE_PRODUCTS_LOADED
 from rushlight.loops import budget
-from rushlight.loops.budget import CALL, ELEMENT, LOADING_SECONDS, IMPORT_SECONDS, Budget
+from rushlight.loops.budget import CALL, ELEMENT, IMPORT_SECONDS, LOADING_SECONDS, Budget
 
 # Loops save about half of NumPy's seconds for small arrays, so loading pays off once NumPy has worked for twice the
 # price. An MLP of 100 units with batch norm by hand, 3,000 steps: 1.7 s without loops, 2.1 s with loops after one price.

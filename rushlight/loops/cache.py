@@ -15,7 +15,7 @@ from itertools import takewhile
 from pathlib import Path
 from threading import Lock, RLock
 from time import perf_counter
-from types import FunctionType, MappingProxyType
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from rushlight.base.dependencies import llvmlite_version

@@ -1,4 +1,4 @@
-"""From a cluster of steps to the text of one loop (loops/loop_code.py), in which every element is read once and written once.
+"""From a cluster of steps to the text of one loop (loops/loop_code.py), which reads and writes every element once.
 
     def kernel(x0, x1, out0):
         for i in range(x0.shape[0]):
