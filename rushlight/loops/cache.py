@@ -93,7 +93,10 @@ class Code(NamedTuple):
 class Loop:
     """A loop: `function(*arguments)` runs it, compiled for each combination of types of its arguments.
 
-    `recipe`: the arguments of `compiled`."""
+    `recipe`: the arguments of `compiled`. `waits`: whether this process compiles it at once, although the program could
+    continue without it."""
+
+    waits = False
 
     def __init__(self, text: str, exact: bool, callees: Mapping[str, Callable], key: str):
         from rushlight.loops import entry
@@ -129,7 +132,8 @@ class Loop:
         symbol = f"rushlight_{self.text_key}_{digest(repr(kinds).encode())[:12]}"
         known = load(symbol)
         if known is None:
-            not_ready(self, kinds)
+            if not self.waits:
+                not_ready(self, kinds)
             known = load(symbol)  # another process may have compiled it in the meantime
         if known is None:
             wait.begins()

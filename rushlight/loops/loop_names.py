@@ -8,14 +8,18 @@ tanh64... for float64; they are plain arithmetic without branches, so LLVM vecto
 `restrict()`: the arrays of this function do not overlap; without this promise, LLVM compares a few pairs of addresses at
 run time, and does not vectorize loops over more arrays. The function is not inlined, so that it rounds in the same way
 for every caller. `wide()`: use the processor's full vector width, in a function with long loops. `shaped(x, sizes)`: an
-array in C order with another shape. `empty(sizes, f32)`: memory that is freed when the loop returns."""
+array in C order with another shape. `empty(sizes, f32)`: memory that is freed when the loop returns. `fused(a, b, c)`:
+a b + c with one rounding. `word_of`, `real_of`: the bits of a float32 as int32, and the float32 with these bits.
+
+`math` and `np` have a few of their functions and types, for functions that also run as plain Python."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
-from math import inf, nan, prod
+from functools import cache, partial
+from math import inf, nan, pi, prod
 from platform import machine
+from types import SimpleNamespace
 from typing import Any
 
 from rushlight.loops import llvm
@@ -28,6 +32,7 @@ from rushlight.loops.llvm import (
     INT64,
     POINTER,
     REALS,
+    UINT32,
     UINT64,
     Type,
     Value,
@@ -57,11 +62,13 @@ def scope() -> dict[str, Any]:
     names |= {"select": same(select), "restrict": restrict, "wide": wide, "shaped": shaped, "abs": absolute}
     names |= {"plus": reordered("fadd", "add"), "times": reordered("fmul", "mul")}
     names |= {"largest": extreme("maximum"), "smallest": extreme("minimum")}
+    names |= {"fused": fused, "word_of": word_of, "real_of": real_of, "len": length}
+    names |= {"math": SimpleNamespace(**in_math()), "np": SimpleNamespace(**in_numpy())}
     names |= {"from_half": from_half, "to_half": to_half, "from_bfloat": from_bfloat, "to_bfloat": to_bfloat}
     return names | instructions() | tiles()
 
 
-CONVERSIONS = {"f32": FLOAT, "f64": DOUBLE, "i64": INT64, "u64": UINT64, "b1": BOOL, "i32": INT32, "float": DOUBLE,
+CONVERSIONS = {"f32": FLOAT, "f64": DOUBLE, "i64": INT64, "u64": UINT64, "u32": UINT32, "b1": BOOL, "i32": INT32, "float": DOUBLE,
     "int": INT64, "bool": BOOL}  # fmt: skip
 
 
@@ -172,6 +179,42 @@ def empty(w: Writer, sizes: Any, kind: Conversion) -> Array:
     start = w.f.put(f"ptrtoint ptr {made.v} to i64", INT64)
     place = w.f.put(f"inttoptr i64 {((start + 63) & -64).v} to ptr", POINTER)
     return Array(place, kind.kind, sizes)
+
+
+def length(w: Writer, x: Any) -> Any:
+    """The size of an array's first dimension, or of a tuple."""
+    return x.sizes[0] if isinstance(x, Array) else len(x)
+
+
+def fused(w: Writer, a: Any, b: Any, c: Any) -> Value:
+    kind = common(a, b) if isinstance(a, Value) or isinstance(b, Value) else c.kind
+    return call_intrinsic("fma", *[w.of_kind(x, kind) for x in (a, b, c)])
+
+
+def word_of(w: Writer, x: Any) -> Value:
+    return as_bits(w.of_kind(x, FLOAT), INT32)
+
+
+def real_of(w: Writer, x: Any) -> Value:
+    return as_bits(w.of_kind(x, INT32), FLOAT)
+
+
+def in_math() -> dict[str, Any]:
+    """Functions of Python's module `math`, for float64: the C library's. `floor` and `ceil` are float64 here."""
+    from rushlight.loops.llvm_math import called
+
+    names: dict[str, Any] = {"inf": inf, "nan": nan, "pi": pi}
+    for name in ("exp", "log", "log1p", "lgamma", "cos", "sin", "tan", "pow"):
+        names[name] = scalar(partial(called, name), DOUBLE)
+    for name in ("sqrt", "floor", "ceil"):
+        names[name] = scalar(partial(call_intrinsic, name), DOUBLE)
+    return names | {"isnan": lambda w, x: w.of_kind(x, DOUBLE) != w.of_kind(x, DOUBLE)}
+
+
+def in_numpy() -> dict[str, Any]:
+    """Types of NumPy, and `empty`."""
+    kinds = {"float32": FLOAT, "float64": DOUBLE, "int32": INT32, "int64": INT64, "uint32": UINT32, "uint64": UINT64}
+    return {"empty": empty} | {name: conversion(kind) for name, kind in kinds.items()}
 
 
 @cache

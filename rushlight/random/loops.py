@@ -1,68 +1,35 @@
-"""Loops over random words for Numba (imported here): the same bits as the NumPy versions, faster.
+"""Compiled loops over random words: the same bits as the NumPy versions, faster.
 
-Numba caches the machine code beside this file or in the user's cache folder. The polynomials are defined in
-`vector_math`; `fma` is the processor's instruction, or the C library's function."""
+The functions are compiled from their text (loops/source_text.py). Every operation rounds as NumPy's. The polynomials
+are defined in `vector_math`; `fused` is the processor's instruction, or the C library's function."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from llvmlite import ir
-from numba import extending, types
 
-from rushlight.loops.ctrl_c import numba
+from rushlight.loops.cache import of
+from rushlight.loops.source_text import program
 
 from . import rejection
 
-config: Any = numba.config
-intrinsic: Any = extending.intrinsic
+if TYPE_CHECKING:
+    from rushlight.loops.loop_names import fused, real_of, word_of
+
 F, I, U = np.float32, np.int32, np.uint32
 ULP = F(2.0**-24)
-FLAGS: Any = {"error_model": "numpy", "nogil": True}
-
-# Numba vectorizes a loop over `log` with Intel's vector functions if they are installed; their bits differ from the C
-# library's.
-SAME_LIBRARY = not config.USING_SVML
 
 
 def compiled(function: Callable) -> Callable:
-    """The decorator of all loops: compiles at the first call, and caches the code if a folder is writable."""
-    try:
-        return numba.njit(cache=True, **FLAGS)(function)
-    except RuntimeError:
-        return numba.njit(**FLAGS)(function)
+    """The decorator of all loops. A draw waits for its loop: it may not stop after it has read words."""
+    made = program(exact=True)(function)
+    of(made).waits = True
+    return made
 
 
-@intrinsic
-def fma(typing: Any, a: Any, b: Any, c: Any) -> tuple:
-    """a*b + c with one rounding."""
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.fma(*args)
-
-    return a(a, a, a), generate
-
-
-@intrinsic
-def bits(typing: Any, x: Any) -> tuple:
-    """The bits of a float32 as an integer."""
-    return types.int32(types.float32), lambda context, builder, signature, args: builder.bitcast(
-        args[0], ir.IntType(32)
-    )
-
-
-@intrinsic
-def real(typing: Any, x: Any) -> tuple:
-    """The float32 with these bits."""
-    return types.float32(types.int32), lambda context, builder, signature, args: builder.bitcast(
-        args[0], ir.FloatType()
-    )
-
-
-@compiled
 def twisted(one: np.uint32, next_one: np.uint32, far: np.uint32) -> np.uint32:
     """The twister's recurrence: the new word from word k, word k + 1 and word k + 397 of the key."""
     y = (one & U(0x8000_0000)) | (next_one & U(0x7FFF_FFFF))
@@ -96,49 +63,46 @@ def chances(words: np.ndarray, out: np.ndarray, below: np.uint64) -> None:
         out[i] = (pair & low) < below
 
 
-@compiled
 def uniform24(word: np.uint32) -> np.float32:
     return F(I(word & 0xFF_FFFF)) * ULP
 
 
-@compiled
 def log32(x: np.float32) -> np.float32:
     """Natural logarithm of a normal positive number."""
-    i = bits(x)
-    m = real((i & I(0x007F_FFFF)) | I(0x3F00_0000))  # x = m * 2^exponent, m in [0.5, 1)
+    i = word_of(x)
+    m = real_of((i & I(0x007F_FFFF)) | I(0x3F00_0000))  # x = m * 2^exponent, m in [0.5, 1)
     small = m < F(0.707106781186547524)
     exponent = F((i >> I(23)) - I(126)) - (F(1) if small else F(0))
     m = (m - F(1)) + (m if small else F(0))
-    y = fma(F(7.0376836292e-2), m, F(-1.1514610310e-1))
-    y = fma(y, m, F(1.1676998740e-1))
-    y = fma(y, m, F(-1.2420140846e-1))
-    y = fma(y, m, F(1.4249322787e-1))
-    y = fma(y, m, F(-1.6668057665e-1))
-    y = fma(y, m, F(2.0000714765e-1))
-    y = fma(y, m, F(-2.4999993993e-1))
-    y = fma(y, m, F(3.3333331174e-1))
-    y = fma(y * m, m * m, exponent * F(-2.12194440e-4))
-    return fma(exponent, F(0.693359375), m + fma(m * m, F(-0.5), y))
+    y = fused(F(7.0376836292e-2), m, F(-1.1514610310e-1))
+    y = fused(y, m, F(1.1676998740e-1))
+    y = fused(y, m, F(-1.2420140846e-1))
+    y = fused(y, m, F(1.4249322787e-1))
+    y = fused(y, m, F(-1.6668057665e-1))
+    y = fused(y, m, F(2.0000714765e-1))
+    y = fused(y, m, F(-2.4999993993e-1))
+    y = fused(y, m, F(3.3333331174e-1))
+    y = fused(y * m, m * m, exponent * F(-2.12194440e-4))
+    return fused(exponent, F(0.693359375), m + fused(m * m, F(-0.5), y))
 
 
-@compiled
 def sincos32(x: np.float32) -> tuple[np.float32, np.float32]:
     """Sine and cosine of a number in [0, 2^13]."""
     octant = (I(x * F(1.27323954473516)) + I(1)) & I(-2)
     multiple = F(octant)
-    x = fma(multiple, F(-0.78515625), x)
-    x = fma(multiple, F(-2.4187564849853515625e-4), x)
-    x = fma(multiple, F(-3.77489497744594108e-8), x)
+    x = fused(multiple, F(-0.78515625), x)
+    x = fused(multiple, F(-2.4187564849853515625e-4), x)
+    x = fused(multiple, F(-3.77489497744594108e-8), x)
     z = x * x
-    c = fma(fma(F(2.443315711809948e-5), z, F(-1.388731625493765e-3)), z, F(4.166664568298827e-2)) * z
-    c = fma(c, z, z * F(-0.5)) + F(1)
-    s = fma(fma(F(-1.9515295891e-4), z, F(8.3321608736e-3)), z, F(-1.6666654611e-1)) * z
-    s = fma(s, x, x)
+    c = fused(fused(F(2.443315711809948e-5), z, F(-1.388731625493765e-3)), z, F(4.166664568298827e-2)) * z
+    c = fused(c, z, z * F(-0.5)) + F(1)
+    s = fused(fused(F(-1.9515295891e-4), z, F(8.3321608736e-3)), z, F(-1.6666654611e-1)) * z
+    s = fused(s, x, x)
     swap = (octant & I(2)) != I(0)
     top = I(-(2**31))
     return (
-        real(bits(c if swap else s) ^ ((octant << I(29)) & top)),
-        real(bits(s if swap else c) ^ (((octant + I(2)) << I(29)) & top)),
+        real_of(word_of(c if swap else s) ^ ((octant << I(29)) & top)),
+        real_of(word_of(s if swap else c) ^ (((octant + I(2)) << I(29)) & top)),
     )
 
 
@@ -146,18 +110,17 @@ def sincos32(x: np.float32) -> tuple[np.float32, np.float32]:
 def uniforms(words: np.ndarray, out: np.ndarray, width: np.float32, low: np.float32) -> None:
     """out = low + width * u, as `uniform`."""
     for i in range(len(out)):
-        out[i] = fma(uniform24(words[i]), width, low)
+        out[i] = fused(uniform24(words[i]), width, low)
 
 
-@compiled
 def pairs(of_radius: np.ndarray, of_angle: np.ndarray, std: np.float32, mean: np.float32) -> None:
     """Turn pairs of uniforms into normals, in place. A single loop over contiguous arrays, so that LLVM vectorizes
     it."""
     for i in range(len(of_radius)):
         radius = F(math.sqrt(F(-2) * log32(F(1) - of_radius[i])))
         sine, cosine = sincos32(F(2.0 * math.pi) * of_angle[i])
-        of_radius[i] = fma(radius * cosine, std, mean)
-        of_angle[i] = fma(radius * sine, std, mean)
+        of_radius[i] = fused(radius * cosine, std, mean)
+        of_angle[i] = fused(radius * sine, std, mean)
 
 
 @compiled
@@ -177,11 +140,16 @@ def normals(words: np.ndarray, out: np.ndarray, std: np.float32, mean: np.float3
 
 
 @compiled
+def exchange(partners: np.ndarray, order: np.ndarray) -> None:
+    """Exchange elements i and partners[i] of `order`, for i = 0, 1, ..."""
+    for i in range(len(partners)):
+        order[i], order[partners[i]] = order[partners[i]], order[i]
+
+
 def exchanged(partners: np.ndarray) -> np.ndarray:
     """0, ..., n-1 after exchanging i with partners[i], for i = 0, 1, ..."""
     order = np.arange(len(partners))
-    for i in range(len(partners)):
-        order[i], order[partners[i]] = order[partners[i]], order[i]
+    exchange(partners, order)
     return order
 
 
@@ -196,9 +164,6 @@ def each(function: Callable) -> Callable:
 
 
 log1p, log, cos, sin, tan = map(each, (math.log1p, math.log, math.cos, math.sin, math.tan))
-
-for part in (*rejection.PARTS, rejection.poisson, rejection.binomial, rejection.gamma):
-    extending.register_jitable(part)
 poisson, binomial, gamma = (
     compiled(rejection.filler(one)) for one in (rejection.poisson, rejection.binomial, rejection.gamma)
 )
