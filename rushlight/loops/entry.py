@@ -25,6 +25,7 @@ from rushlight.loops.llvm import (
     INT64,
     POINTER,
     REALS,
+    UINT64,
     Function,
     Module,
     Type,
@@ -33,7 +34,7 @@ from rushlight.loops.llvm import (
     converted,
     host,
 )
-from rushlight.loops.loop_code import KINDS, Kind, flat_arguments
+from rushlight.loops.loop_code import ERROR, ERRORS, KINDS, Kind, flat_arguments
 
 HEAD = object.__basicsize__  # bytes of a Python object before its own fields: its type is the last word
 WORD = 8
@@ -46,11 +47,13 @@ FASTCALL = 0x80
 CALLS = {  # name of a function of CPython -> its result
     "PyLong_AsLongLong": INT64, "PyErr_Occurred": POINTER, "PyEval_SaveThread": POINTER, "PyEval_RestoreThread": None,
     "PyObject_Vectorcall": POINTER, "PyLong_FromLongLong": POINTER, "PyFloat_FromDouble": POINTER,
-    "PyBool_FromLong": POINTER, "Py_IncRef": None,
+    "PyBool_FromLong": POINTER, "Py_IncRef": None, "PyLong_FromUnsignedLongLong": POINTER, "PyErr_SetNone": None,
 }  # fmt: skip
 OBJECTS = {
     "ndarray": np.ndarray, "int": int, "int64": np.int64, "float": float, "float64": np.float64,
     "float32": np.float32, "tuple": tuple, "True": True, "False": False, "None": None,
+    **{e.__name__: e for e in ERRORS},
+    **{name: np.dtype(name).type for name in ("i1", "i2", "i4", "u1", "u2", "u4", "u8")},
 }  # fmt: skip
 
 
@@ -105,7 +108,9 @@ class Entry(Function):
         super().__init__(module, name, "self args n", "n")
 
     def text(self) -> str:
-        return super().text().replace("define void", "define ptr", 1).replace(" nounwind", " nounwind noinline optnone", 1)
+        return (
+            super().text().replace("define void", "define ptr", 1).replace(" nounwind", " nounwind noinline optnone", 1)
+        )
 
     def python(self, name: str) -> Value:
         """The address of a Python object."""
@@ -168,8 +173,8 @@ class Entry(Function):
             yes = self.same(thing, self.python("True"))
             self.need(yes | self.same(thing, self.python("False")))
             return yes
-        self.need(Value(self, "false", BOOL))
-        return Value(self, "0", KINDS[name]) if KINDS[name] not in REALS else super().number(KINDS[name], 0)
+        self.need(self.has_class(thing, name))
+        return self.field(thing, HEAD, KINDS[name])
 
     def integer(self, thing: Value) -> Value:
         """An int, or NumPy's int64."""
@@ -201,7 +206,19 @@ class Entry(Function):
             return self.foreign("PyBool_FromLong", POINTER, [converted(x, INT64)])
         if x.kind in REALS:
             return self.foreign("PyFloat_FromDouble", POINTER, [converted(x, DOUBLE)])
+        if x.kind.unsigned:
+            return self.foreign("PyLong_FromUnsignedLongLong", POINTER, [converted(x, UINT64)])
         return self.foreign("PyLong_FromLongLong", POINTER, [converted(x, INT64)])
+
+    def check(self, code: Value) -> None:
+        """Raise the error of a loop's result, if there is one."""
+        for k, error in enumerate(ERRORS, 1):
+            raised, after = self.label(), self.label()
+            self.branch(code == k, raised, after)
+            self.begin(raised)
+            self.foreign("PyErr_SetNone", None, [self.python(error.__name__)])
+            self.jump("error")
+            self.begin(after)
 
 
 def write_entry(module: Module, name: str, symbol: str, kinds: Sequence[Kind], result: Type | None) -> None:
@@ -219,6 +236,9 @@ def write_entry(module: Module, name: str, symbol: str, kinds: Sequence[Kind], r
     else:
         made = f.put(f"call {result.name} @{symbol}({given})", result)
     f.foreign("PyEval_RestoreThread", None, [state])
+    if result == ERROR:
+        f.check(made)
+        made = None
     f.lines.append(f"ret ptr {f.boxed(made).v}")
     f.begin("miss")
     null = Value(f, "null", POINTER)
@@ -256,10 +276,23 @@ def python_function(loop: Any) -> tuple[Callable, MethodDef]:
 
 def c_function(address: int, kinds: Sequence[Kind], result: Type | None) -> Callable:
     """The loop at an address, called by ctypes."""
-    types = {POINTER: ctypes.c_void_p, FLOAT: ctypes.c_float, DOUBLE: ctypes.c_double, BOOL: ctypes.c_bool}
-    given = [types.get(kind, ctypes.c_int64) for _, kind in flat_arguments(kinds)]
-    function = ctypes.CFUNCTYPE(None if result is None else types.get(result, ctypes.c_int64), *given)(address)
-    return lambda *args: function(*[n for a in args for n in numbers_of(a)])
+    given = [ctypes_of(kind) for _, kind in flat_arguments(kinds)]
+    function = ctypes.CFUNCTYPE(None if result is None else ctypes_of(result), *given)(address)
+
+    def call(*args: Any) -> Any:
+        made = function(*[n for a in args for n in numbers_of(a)])
+        if result != ERROR:
+            return made
+        if made:
+            raise ERRORS[made - 1]
+        return None
+
+    return call
+
+
+def ctypes_of(kind: Type) -> Any:
+    named = {POINTER: ctypes.c_void_p, FLOAT: ctypes.c_float, DOUBLE: ctypes.c_double, BOOL: ctypes.c_bool}
+    return named.get(kind) or getattr(ctypes, f"c_{'u' * kind.unsigned}int{8 * kind.bytes}")
 
 
 def numbers_of(value: Any) -> list[Any]:
@@ -286,6 +319,8 @@ def kind_of(value: Any) -> Kind:
     elif isinstance(value, np.generic):
         if (name := f"{value.dtype.kind}{value.dtype.itemsize}") in KINDS:
             return name
+    elif isinstance(value, int) and not -(2**63) <= value < 2**63:
+        raise OverflowError(f"{value} is too large for a loop's int64")
     elif isinstance(value, (bool, int, float)):
         return "b1" if isinstance(value, bool) else "i8" if isinstance(value, int) else "f8"
     raise TypeError(f"a loop takes no {type(value).__name__} {getattr(value, 'dtype', value)}")

@@ -5,10 +5,13 @@
             out[i] = exp(x[i]) + f32(1)
 
 The subset: numbers, arrays, tuples; assignments, `for ... in range(...)`, `while`, `if`, `break`, `continue`,
-`return`; functions of the same text, which are inlined; the names in loops/loop_names.py. Types are those of Numba: an
-operation of two integers is of int64, one of float32 and an integer or Python's float is of float64, and a variable has
-one type, which all its assignments share. The types of variables are found by writing the function again until no
-assignment changes them.
+`return`; functions of the same text, which are inlined; constants of the text (`NAME = 0.5`); the names in
+loops/loop_names.py. Types are those of Numba: an operation of two integers is of int64 (uint64 if both are unsigned),
+one of float32 and an integer or Python's float is of float64, and a variable has one type, which all its assignments
+share. The types of variables are found by writing the function again until no assignment changes them.
+
+`raise IndexError("...")`, or another class in ERRORS, ends the whole loop: its caller in Python gets the error, without
+the message. Such a loop returns nothing. Python's other errors are not raised: the caller checks places and divisors.
 
 Values, and the instructions that their operators emit: loops/llvm.py."""
 
@@ -18,6 +21,7 @@ import ast
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
 
 from rushlight.loops.llvm import (
@@ -48,6 +52,9 @@ KINDS = {
     "f4": FLOAT, "f8": DOUBLE, "b1": BOOL, "i1": BYTE, "i2": INT16, "i4": INT32, "i8": INT64,
     "u1": UINT8, "u2": UINT16, "u4": UINT32, "u8": UINT64,
 }  # fmt: skip
+ERRORS = (IndexError, ValueError, OverflowError, ZeroDivisionError)  # that a loop may raise
+ERROR = Type("i32", 4, "error")  # the result of a loop that raises: 0, or 1 + the place of the error in ERRORS
+KINDS["error"] = ERROR
 MAX_ROUNDS = 10  # of writing a function until the types of its variables are known
 
 # A type of an argument: "f4", "i8"... of a number; (name, dimensions, whether in C order) of an array; the types of a
@@ -58,10 +65,12 @@ BINARY: dict[type, Callable[[Any, Any], Any]] = {
     ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod, ast.BitAnd: operator.and_, ast.BitOr: operator.or_,
     ast.BitXor: operator.xor, ast.LShift: operator.lshift, ast.RShift: operator.rshift, ast.Pow: operator.pow,
 }  # fmt: skip
+BITWISE = (ast.BitAnd, ast.BitOr, ast.BitXor, ast.LShift, ast.RShift)
 COMPARE: dict[type, str] = {
     ast.Lt: "<", ast.Gt: ">", ast.LtE: "<=", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!=",
 }  # fmt: skip
 PYTHON = {"<": operator.lt, ">": operator.gt, "<=": operator.le, ">=": operator.ge, "==": operator.eq, "!=": operator.ne}
+WRONG = (TypeError, ValueError, AttributeError, KeyError, IndexError, ArithmeticError)  # from a text outside the subset
 
 
 class NotALoop(Exception):
@@ -103,6 +112,7 @@ class LoopFunction(Function):
         alone = " noalias" * self.apart
         given = ", ".join([f"{a.type}{alone if a.kind == POINTER else ''} {a.v}" for a in self.args.values()])
         result = self.result.name if self.result else "void"
+        result = f"zeroext {result}" if self.result == BOOL else result  # C's callers read 8 bits
         entry = ["entry:", *self.head, "br label %start", "start:"]
         head = f"define {result} @{self.name}({given}) {' '.join(self.attributes)} {{"
         return "\n".join([head, *entry, *self.lines, "}"])
@@ -162,14 +172,19 @@ def write(
     text calls. Raises NotALoop."""
     tree = ast.parse(text)
     functions = {f.name: f for f in tree.body if isinstance(f, ast.FunctionDef)}
+    if len(functions["kernel"].args.args) != len(kinds):
+        raise TypeError(f"this loop takes {len(functions['kernel'].args.args)} arguments, not {len(kinds)}")
+    constants = {t.id: s.value for s in tree.body if isinstance(s, ast.Assign) for t in s.targets}  # type: ignore[attr-defined]
     types: dict[Any, tuple[Type, int]] = {}
     for _ in range(MAX_ROUNDS):
         f = LoopFunction(module, symbol, flat_arguments(kinds), not exact)
-        writer = Writer(f, functions, names, types, callee)
+        writer = Writer(f, functions, constants, names, types, callee)
         writer.whole("kernel", gathered(kinds, iter(f.args.values())))
-        if not writer.changed:
+        if not writer.changed and writer.unknown is None:
             return f
         f.args.clear()  # its arguments refer to the function: a reference cycle
+        if not writer.changed:
+            raise writer.unknown  # type: ignore[misc]
     raise NotALoop(f"the types of the variables of {symbol} do not settle")
 
 
@@ -177,14 +192,22 @@ class Writer:
     """Writes one function. `types`: (frame, variable) -> (type, lanes), from the round before; `changed`: whether this
     round has changed one."""
 
-    def __init__(self, f: LoopFunction, functions: Mapping[str, ast.FunctionDef], names: Mapping, types: dict, callee: Any):
-        self.f, self.functions, self.names, self.types, self.callee = f, functions, names, types, callee
+    def __init__(
+        self, f: LoopFunction, functions: Mapping[str, ast.FunctionDef], constants: Mapping[str, ast.expr],
+        names: Mapping, types: dict, callee: Any,
+    ):  # fmt: skip
+        self.f, self.functions, self.constants, self.names = f, functions, constants, names
+        self.types, self.callee = types, callee
         self.changed = False
+        self.unknown: NotALoop | None = None  # the first variable that was read before its type was known
         self.slots: dict[Any, Value] = {}  # (frame, variable) -> its address
         self.rooms: list[Value] = []  # slots with the addresses of allocated memory
+        self.error: Value | None = None  # the slot with the loop's result if the loop raises errors
+        self.last = ""  # the label at the end of the whole function
         # of the function that is being inlined
         self.frame: tuple = ()
         self.bound: dict[str, Any] = {}  # arguments, arrays, tuples
+        self.local: set[str] = set()  # the names that the function assigns to
         self.ends: list[tuple[str, str]] = []  # labels of `continue` and `break`
         self.exit = ""
         self.node: Any = None
@@ -195,45 +218,77 @@ class Writer:
         """The function itself."""
         try:
             result = self.inlined(name, args)
-        except NotALoop as error:
-            line = getattr(self.node, "lineno", 0)
-            raise NotALoop(f"{error} (line {line} of {self.f.name})") from None
+            if isinstance(result, (tuple, Array)) or result is not None and self.error:
+                raise NotALoop("a loop returns a number or nothing, and nothing if it raises errors")
+        except (NotALoop, *WRONG) as error:
+            raise self.located(error) from (None if isinstance(error, NotALoop) else error)
         for slot in self.rooms:
             address = self.f.put(f"load ptr, ptr {slot.v}", POINTER)
             self.f.foreign("free", None, [address])
+        if self.error:
+            result = self.load(self.error, ERROR, 0)
         if result is None:
             return self.f.end()
         self.f.result = result.kind
         self.f.lines.append(f"ret {result.type} {result.v}")
 
+    def located(self, error: Exception) -> NotALoop:
+        """The error with the line of its statement."""
+        return NotALoop(f"{error} (line {getattr(self.node, 'lineno', 0)} of {self.f.name})")
+
     def inlined(self, name: str, args: list[Any]) -> Any:
         """The result of a function of the text, whose statements are written here."""
+        if name in self.frame:
+            raise NotALoop(f"{name} calls itself")
         function = self.functions[name]
-        saved = self.frame, self.bound, self.ends, self.exit
-        self.frame = (*self.frame, name, *((self.node.lineno, self.node.col_offset) if self.node is not None else ()))
-        self.bound, self.ends, self.exit = {}, [], self.f.label()
-        parameters = [a.arg for a in function.args.args]
-        if len(parameters) != len(args):
-            raise NotALoop(f"{name} takes {len(parameters)} arguments, not {len(args)}")
-        changing = assigned_in(function)
-        for parameter, value in zip(parameters, args):
-            if parameter in changing:
-                self.assign(parameter, value)
-            else:
-                self.bound[parameter] = value
+        place = (self.node.lineno, self.node.col_offset) if self.node is not None else ()
+        saved = self.frame, self.bound, self.local, self.ends, self.exit, self.node
+        self.frame = (*self.frame, name, *place)
+        self.bound, self.local, self.ends, self.exit = {}, assigned_in(function), [], self.f.label()
+        self.last = self.last or self.exit
+        self.arguments(function, args)
         self.statements(function.body)
         self.f.jump(self.exit)
         self.f.begin(self.exit)
         result = self.read("return")
-        self.frame, self.bound, self.ends, self.exit = saved
+        self.frame, self.bound, self.local, self.ends, self.exit, self.node = saved
         return result
+
+    def arguments(self, function: ast.FunctionDef, args: list[Any]) -> None:
+        """The variables for the arguments of a function."""
+        parameters = [a.arg for a in function.args.args]
+        if len(parameters) != len(args):
+            raise NotALoop(f"{function.name} takes {len(parameters)} arguments, not {len(args)}")
+        if not returns_always(function):
+            raise NotALoop(f"{function.name} returns a number in a few cases only")
+        for parameter, value in zip(parameters, args):
+            if parameter in self.local:
+                self.assign(parameter, value)
+            else:
+                self.bound[parameter] = value
 
     # -- statements --
 
     def statements(self, body: Sequence[ast.stmt]) -> None:
         for statement in body:
             self.node = statement
-            getattr(self, f"do_{type(statement).__name__}", self.refuse)(statement)
+            before = self.frame, self.bound, self.local, self.ends, self.exit
+            try:
+                getattr(self, f"do_{type(statement).__name__}", self.refuse)(statement)
+            except (NotALoop, *WRONG):
+                if self.unknown is None:
+                    raise
+                self.frame, self.bound, self.local, self.ends, self.exit = before
+                self.skip(statement)
+
+    def skip(self, s: Any) -> None:
+        """A statement that reads a variable of unknown type: later rounds write it. Only the statements inside are
+        written, for the types of their variables."""
+        if isinstance(s, ast.For):
+            self.put(s.target, self.f.whole(0))
+        self.ends.append((self.exit, self.exit))
+        self.statements([*getattr(s, "body", ()), *getattr(s, "orelse", ())])
+        self.ends.pop()
 
     def refuse(self, node: ast.AST) -> Any:
         raise NotALoop(f"a loop may not contain {type(node).__name__}: {ast.unparse(node)}")
@@ -251,27 +306,45 @@ class Writer:
             self.put(target, value)
 
     def do_AugAssign(self, s: ast.AugAssign) -> None:
-        old = self.value(s.target)
-        self.put(s.target, self.binary(type(s.op), old, self.value(s.value)))
+        if not isinstance(s.target, ast.Subscript):
+            old = self.value(ast.Name(s.target.id, ast.Load()))  # type: ignore[union-attr]
+            return self.put(s.target, self.binary(type(s.op), old, self.value(s.value)))
+        kind, place = self.target(s.target)
+        old = self.f.load(place, 0, kind)
+        self.f.store(self.of_kind(self.binary(type(s.op), old, self.value(s.value)), kind), place, 0)
 
     def put(self, target: ast.expr, value: Any) -> None:
         """Assign to a name, an element or several targets."""
         if isinstance(target, ast.Name):
             self.assign(target.id, value)
         elif isinstance(target, (ast.Tuple, ast.List)):
-            if len(value) != len(target.elts):
-                raise NotALoop(f"{len(value)} values for {len(target.elts)} names")
+            if not isinstance(value, tuple) or len(value) != len(target.elts):
+                given = len(value) if isinstance(value, tuple) else 1
+                raise NotALoop(f"{given} values for {len(target.elts)} names")
             for one, v in zip(target.elts, value):
                 self.put(one, v)
         elif isinstance(target, ast.Subscript):
-            array = self.value(target.value)
-            place = self.address(array, self.indices(target.slice))
-            self.f.store(self.of_kind(value, array.kind), place, 0)
+            kind, place = self.target(target)
+            self.f.store(self.of_kind(value, kind), place, 0)
         else:
             self.refuse(target)
 
+    def target(self, target: ast.Subscript) -> tuple[Type, Value]:
+        """The type and the address of an element to which a statement assigns."""
+        array = self.value(target.value)
+        if not isinstance(array, Array):
+            self.refuse(target)
+        return array.kind, self.address(array, self.indices(target.slice))
+
+    def condition(self, e: ast.expr) -> Any:
+        """A number as a condition."""
+        found = self.value(e)
+        if not isinstance(found, (Value, bool, int, float)):
+            raise NotALoop(f"{ast.unparse(e)} is not a number")
+        return found
+
     def do_If(self, s: ast.If) -> None:
-        condition = self.value(s.test)
+        condition = self.condition(s.test)
         if not isinstance(condition, Value):
             return self.statements(s.body if condition else s.orelse)
         yes, no, done = self.f.label(), self.f.label(), self.f.label()
@@ -283,10 +356,12 @@ class Writer:
         self.f.begin(done)
 
     def do_While(self, s: ast.While) -> None:
+        if s.orelse:
+            self.refuse(s)
         head, inside, done = self.f.label(), self.f.label(), self.f.label()
         self.f.jump(head)
         self.f.begin(head)
-        self.f.branch(self.truth(self.value(s.test)), inside, done)
+        self.f.branch(self.truth(self.condition(s.test)), inside, done)
         self.f.begin(inside)
         self.ends.append((head, done))
         self.statements(s.body)
@@ -297,6 +372,8 @@ class Writer:
     def do_For(self, s: ast.For) -> None:
         if not (isinstance(s.iter, ast.Call) and isinstance(s.iter.func, ast.Name) and s.iter.func.id == "range"):
             self.refuse(s.iter)
+        if s.orelse:
+            self.refuse(s)
         start, stop, step = bounds(*[self.value(a) for a in s.iter.args])  # type: ignore[attr-defined]
         start, stop, by = (self.of_kind(n, INT64) for n in (start, stop, step))
         head, inside, after, done = (self.f.label() for _ in range(4))
@@ -327,6 +404,22 @@ class Writer:
     def do_Break(self, s: ast.Break) -> None:
         self.leave(self.ends[-1][1])
 
+    def do_Raise(self, s: ast.Raise) -> None:
+        known = [e.__name__ for e in ERRORS]
+        name = s.exc.func if isinstance(s.exc, ast.Call) else s.exc
+        if not isinstance(name, ast.Name) or name.id not in known:
+            self.refuse(s)
+        self.fail(Value(self.f, str(1 + known.index(name.id)), ERROR))  # type: ignore[union-attr]
+
+    def fail(self, code: Value) -> None:
+        """End the whole loop with an error."""
+        if self.error is None:
+            self.error = self.slot(ERROR, 0)
+            with self.f.at_entry():
+                self.save(Value(self.f, "0", ERROR), self.error)
+        self.save(code, self.error)
+        self.leave(self.last)
+
     def do_Return(self, s: ast.Return) -> None:
         if s.value is not None:
             self.assign("return", self.value(s.value))
@@ -352,18 +445,14 @@ class Writer:
 
     def assign(self, name: str, value: Any) -> None:
         if isinstance(value, (tuple, Array)):
-            flat, kind = flattened(value), kind_in(value)
-            known = self.bound.get(name)
-            if isinstance(known, Pack) and known.kind != kind and not isinstance(value, tuple):
-                raise NotALoop(f"{name} is an array of two kinds")
-            names = [f"{name}.{k}" for k in range(len(flat))]
-            for one, v in zip(names, flat):
-                self.assign(one, v)
-            self.bound[name] = Pack(kind, names)
-            return
-        if callable(value) or isinstance(value, str):
+            return self.assign_pack(name, value)
+        if callable(value) or isinstance(value, (str, SimpleNamespace)):
+            if self.bound.get(name, value) != value or (self.frame, name) in self.types:
+                raise NotALoop(f"{name} has two meanings")
             self.bound[name] = value
             return
+        if name in self.bound:
+            raise NotALoop(f"{name} is a number, and an array, a tuple or a function")
         key = self.frame, name
         own, lanes = (value.kind, value.lanes) if isinstance(value, Value) else (kind_of(value), 0)
         known = self.types.get(key)
@@ -380,7 +469,19 @@ class Writer:
         if key not in self.slots:  # of a changed type: this round is written again
             self.slots[key] = self.slot(number, lanes)
         self.save(self.of_kind(value, number), self.slots[key])
-        self.bound.pop(name, None)
+
+    def assign_pack(self, name: str, value: Any) -> None:
+        """Assign an array or a tuple: its numbers are variables."""
+        flat, kind = flattened(value), kind_in(value)
+        known = self.bound.get(name)
+        if known is not None and not (isinstance(known, Pack) and alike(known.kind, kind)):
+            raise NotALoop(f"{name} has arrays or tuples of two kinds")
+        if (self.frame, name) in self.types:
+            raise NotALoop(f"{name} is a number, and an array or a tuple")
+        names = [f"{name}.{k}" for k in range(len(flat))]
+        for one, v in zip(names, flat):
+            self.assign(one, v)
+        self.bound[name] = Pack(kind, names)
 
     def read(self, name: str) -> Any:
         """A variable or name; None if it is not known."""
@@ -395,9 +496,11 @@ class Writer:
             if key not in self.slots:
                 self.slots[key] = self.slot(kind, lanes)
             return self.load(self.slots[key], kind, lanes)
+        if name in self.local:
+            return None
         if name in self.functions or self.callee is not None and name.startswith("loop_"):
             return name
-        return self.names.get(name)
+        return self.value(self.constants[name]) if name in self.constants else self.names.get(name)
 
     # -- expressions --
 
@@ -410,7 +513,10 @@ class Writer:
     def of_Name(self, e: ast.Name) -> Any:
         found = self.read(e.id)
         if found is None:
-            raise NotALoop(f"{e.id} is not known")
+            error = NotALoop(f"{e.id} is not known")
+            if e.id in self.local:
+                self.unknown = self.unknown or self.located(error)
+            raise error
         return found
 
     def of_Tuple(self, e: ast.Tuple) -> Any:
@@ -422,6 +528,8 @@ class Writer:
             return x.sizes
         if isinstance(x, Array) and e.attr == "size":
             return self.product(x.sizes)
+        if isinstance(x, SimpleNamespace) and hasattr(x, e.attr):
+            return getattr(x, e.attr)
         return self.refuse(e)
 
     def product(self, sizes: Sequence[Value]) -> Value:
@@ -431,12 +539,17 @@ class Writer:
         return total
 
     def of_UnaryOp(self, e: ast.UnaryOp) -> Any:
-        x = self.value(e.operand)
         if isinstance(e.op, ast.Not):
+            x = self.condition(e.operand)
             return ~self.truth(x) if isinstance(x, Value) else not x
+        x = self.value(e.operand)
         if not isinstance(x, Value):
-            return -x if isinstance(e.op, ast.USub) else ~x if isinstance(e.op, ast.Invert) else x
+            return -x if isinstance(e.op, ast.USub) else ~x if isinstance(e.op, ast.Invert) else +x
+        if isinstance(e.op, ast.Invert) and x.kind in REALS:
+            self.refuse(e)
         wide = x if x.kind in REALS else self.of_kind(x, UINT64 if x.kind.unsigned else INT64)
+        if isinstance(e.op, ast.UAdd):
+            return wide
         return -wide if isinstance(e.op, ast.USub) else ~x if x.kind == BOOL else ~wide
 
     def of_BinOp(self, e: ast.BinOp) -> Any:
@@ -444,41 +557,75 @@ class Writer:
 
     def binary(self, op: type, a: Any, b: Any) -> Any:
         """An operation on two numbers, in the type of both."""
+        if op not in BINARY:
+            raise NotALoop(f"a loop may not contain {op.__name__}")
         if not isinstance(a, Value) and not isinstance(b, Value):
             return BINARY[op](a, b)
+        if op is ast.Pow:
+            return self.power(a, b)
         kind = common(a, b)
+        if kind in REALS and op in BITWISE:
+            raise NotALoop(f"{op.__name__} of floats")
         if kind == BOOL and op not in (ast.BitAnd, ast.BitOr, ast.BitXor):
             kind = INT64
         if op is ast.Div and kind not in REALS:
             kind = DOUBLE
+        if op in (ast.LShift, ast.RShift) and isinstance(a, Value):  # the number of bits may be signed
+            kind = UINT64 if a.kind.unsigned else INT64
         x, y = self.of_kind(a, kind), self.of_kind(b, kind)
         if op in (ast.FloorDiv, ast.Mod):
-            return self.divided(op, x, y)
+            return self.divided_reals(op, x, y) if kind in REALS else self.divided(op, x, y)
         return BINARY[op](x, y)
 
-    def divided(self, op: type, x: Value, y: Value) -> Value:
-        """The quotient rounded down, or the rest with the sign of y."""
-        f = self.f
-        if x.kind in REALS:
-            rest = f.put(f"frem {x.type} {x.v}, {y.v}", x.kind)
-            rest = select((rest != 0.0) & ((rest < 0.0) != (y < 0.0)), rest + y, rest)
-            if op is ast.Mod:
-                return rest
-            from rushlight.loops.llvm import call_intrinsic
+    def power(self, a: Any, b: Any) -> Value:
+        """a ** b: products for an integer and a constant exponent, else the C library's function."""
+        kind = common(a, b)
+        if kind not in REALS and type(b) is int and 0 <= b < 64:
+            x, result = self.of_kind(a, UINT64 if a.kind.unsigned else INT64), None
+            for _ in range(b):
+                result = x if result is None else result * x
+            return self.of_kind(1, x.kind) if result is None else result
+        if kind not in REALS:
+            raise NotALoop("a power of integers with a variable or negative exponent")
+        from rushlight.loops.llvm_math import called
 
-            return call_intrinsic("floor", (x - rest) / y + 0.5)
+        x = self.of_kind(a, kind)
+        return x * x if type(b) in (int, float) and b == 2 else called("pow", x, self.of_kind(b, kind))
+
+    def divided_reals(self, op: type, x: Value, y: Value) -> Value:
+        """The quotient of floats rounded down, or the rest with the sign of y, as CPython's float_divmod."""
+        from rushlight.loops.llvm import call_intrinsic
+
+        rest = self.f.put(f"frem {x.type} {x.v}, {y.v}", x.kind)
+        apart = (rest != 0.0) & ((rest < 0.0) != (y < 0.0))
+        if op is ast.Mod:
+            return select(rest == 0.0, call_intrinsic("copysign", rest, y), select(apart, rest + y, rest))
+        quotient = (x - rest) / y
+        quotient = select(apart, quotient - 1.0, quotient)
+        down = call_intrinsic("floor", quotient)
+        return select(quotient - down > 0.5, down + 1.0, down)
+
+    def divided(self, op: type, x: Value, y: Value) -> Value:
+        """The quotient of integers rounded down, or the rest with the sign of y; 0 if y is 0, as NumPy's."""
+        known = not y.v.startswith("%") and int(y.v) not in (0, -1)  # processors trap at 0, and the quotient by -1
         if x.kind.unsigned:
-            return x // y if op is ast.FloorDiv else x % y
-        quotient = f.put(f"sdiv i64 {x.v}, {y.v}", INT64)
-        rest = f.put(f"srem i64 {x.v}, {y.v}", INT64)
-        apart = (rest != 0) & ((rest ^ y) < 0)
+            safe = y if known else select(y == 0, 1, y)
+            result = x // safe if op is ast.FloorDiv else x % safe
+            return result if known else select(y == 0, 0, result)
+        safe = y if known else select((y == 0) | (y == -1), 1, y)
+        quotient = self.f.put(f"sdiv i64 {x.v}, {safe.v}", INT64)
+        rest = self.f.put(f"srem i64 {x.v}, {safe.v}", INT64)
+        apart = (rest != 0) & ((rest ^ safe) < 0)
         if op is ast.Mod:
             return select(apart, rest + y, rest)
-        return quotient - converted(apart, INT64)
+        quotient = quotient - converted(apart, INT64)
+        return quotient if known else select(y == 0, 0, select(y == -1, -x, quotient))
 
     def of_Compare(self, e: ast.Compare) -> Any:
         left, found = self.value(e.left), None
         for op, right in zip(e.ops, e.comparators):
+            if type(op) not in COMPARE:
+                self.refuse(e)
             y = self.value(right)
             one = self.compared(COMPARE[type(op)], left, y)
             found = one if found is None else self.both(found, one)
@@ -490,7 +637,13 @@ class Writer:
             return PYTHON[sign](a, b)
         kind = common(a, b)
         kind = INT64 if kind == BOOL else kind
-        return self.of_kind(a, kind).compare(sign, self.of_kind(b, kind))
+        x, y = self.of_kind(a, kind), self.of_kind(b, kind)
+        if kind == INT64 and UINT64 in [n.kind for n in (a, b) if isinstance(n, Value)]:
+            left = isinstance(b, Value) and b.kind == UINT64  # whether a is the signed number
+            plain = converted(x, UINT64).compare(sign, converted(y, UINT64))
+            below_zero = self.truth(PYTHON[sign](-1, 0) if left else PYTHON[sign](0, -1))
+            return select((x if left else y) < 0, below_zero, plain)
+        return x.compare(sign, y)
 
     def both(self, a: Any, b: Any) -> Any:
         if not isinstance(a, Value):
@@ -498,27 +651,26 @@ class Writer:
         return a & self.of_kind(b, BOOL)
 
     def of_BoolOp(self, e: ast.BoolOp) -> Any:
-        """`a and b`: b is computed only if a is true."""
-        first = self.value(e.values[0])
-        all_of = isinstance(e.op, ast.And)
+        """`a and b`: b is computed only if a is true. The result is a or b, as Python's."""
+        first = self.condition(e.values[0])
         if len(e.values) == 1:
             return first
+        all_of = isinstance(e.op, ast.And)
         rest = ast.copy_location(ast.BoolOp(e.op, e.values[1:]), e.values[1])
         if not isinstance(first, Value):
             return self.value(rest) if bool(first) == all_of else first
         name = f"{type(e.op).__name__}{e.values[1].lineno}:{e.values[1].col_offset}"
         more, done = self.f.label(), self.f.label()
-        self.assign(name, self.truth(first))
+        self.assign(name, first)
         self.f.branch(self.truth(first), *((more, done) if all_of else (done, more)))
         self.f.begin(more)
-        value = self.value(rest)
-        self.assign(name, self.truth(value) if isinstance(value, Value) else bool(value))
+        self.assign(name, self.value(rest))
         self.f.jump(done)
         self.f.begin(done)
         return self.read(name)
 
     def of_IfExp(self, e: ast.IfExp) -> Any:
-        condition = self.value(e.test)
+        condition = self.condition(e.test)
         if not isinstance(condition, Value):
             return self.value(e.body if condition else e.orelse)
         name = f"either{e.lineno}:{e.col_offset}"
@@ -532,6 +684,8 @@ class Writer:
         return self.read(name)
 
     def of_Call(self, e: ast.Call) -> Any:
+        if e.keywords:
+            self.refuse(e)
         function, args = self.value(e.func), [self.value(a) for a in e.args]
         if isinstance(function, str):
             if function in self.functions:
@@ -546,7 +700,14 @@ class Writer:
         symbol, result = self.callee(name, kinds)
         flat = [n if isinstance(n, Value) else self.number(n) for a in args for n in flattened(a)]
         found = self.f.foreign(symbol, result, flat)
-        return found if result else None
+        if result != ERROR:
+            return found if result else None
+        failed, after = self.f.label(), self.f.label()
+        self.f.branch(found == 0, after, failed)
+        self.f.begin(failed)
+        self.fail(found)
+        self.f.begin(after)
+        return None
 
     # -- elements of arrays --
 
@@ -554,14 +715,26 @@ class Writer:
         x, places = self.value(e.value), self.indices(e.slice)
         if isinstance(x, tuple):
             [k] = places
-            if isinstance(k, Value):
-                raise NotALoop(f"the place in a tuple is a variable: {ast.unparse(e)}")
-            return x[k]
+            return self.tabled(x, k) if isinstance(k, Value) else x[k]
         if not isinstance(x, Array):
             self.refuse(e)
         if len(places) == len(x.sizes) and not any(isinstance(p, slice) for p in places):
             return self.f.load(self.address(x, places), 0, x.kind)
         return self.view(x, places)
+
+    def tabled(self, x: tuple, k: Value) -> Value:
+        """A number of a tuple of constants, at a place that is a variable."""
+        if any([isinstance(n, (Value, Array, tuple)) for n in x]):
+            raise NotALoop("the place in a tuple is a variable")
+        kind = DOUBLE if DOUBLE in [kind_of(n) for n in x] else INT64
+        table = f"[{len(x)} x {kind.name}] [{', '.join([f'{kind.name} {literal(kind, n)}' for n in x])}]"
+        every = self.f.module.globals
+        found = [line for line in every if line.endswith(f"constant {table}")]
+        name = found[0].split()[0] if found else f"@{self.f.name}.table{len(every)}"
+        if not found:
+            every.append(f"{name} = private unnamed_addr constant {table}")
+        place = self.place(k, self.f.whole(len(x)))
+        return self.f.load(self.element(Value(self.f, name, POINTER), place, kind), 0, kind)
 
     def indices(self, e: ast.expr) -> list[Any]:
         parts = e.elts if isinstance(e, ast.Tuple) else [e]
@@ -574,6 +747,8 @@ class Writer:
 
     def view(self, x: Array, places: list[Any]) -> Array:
         """Part of an array: slices without a step; the other dimensions in front are fixed."""
+        if len(places) > len(x.sizes):
+            raise NotALoop(f"{len(places)} places in an array of {len(x.sizes)} dimensions")
         starts, sizes = [], []
         for place, n in zip(places, x.sizes):
             if not isinstance(place, slice):
@@ -617,7 +792,11 @@ class Writer:
     def place(self, i: Any, n: Value) -> Value:
         """A place in a dimension of size n: negative ones count from the end, except of unsigned integers."""
         if not isinstance(i, Value):
-            return self.f.whole(i) if i >= 0 else n + i
+            if not isinstance(i, int):
+                raise NotALoop(f"{i} is not a place in an array")
+            return self.f.whole(int(i)) if i >= 0 else n + i
+        if i.kind in REALS:
+            raise NotALoop("a float is not a place in an array")
         if i.kind.unsigned or i.kind == BOOL:
             return converted(i, INT64)
         i = converted(i, INT64)
@@ -681,6 +860,35 @@ def bounds(*given: Any) -> tuple[Any, Any, Any]:
 def assigned_in(function: ast.FunctionDef) -> set[str]:
     """The names that a function assigns to."""
     return {n.id for n in ast.walk(function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+
+
+def returns_always(function: ast.FunctionDef) -> bool:
+    """Whether each way through a function ends in a result, or none does."""
+    returns = [n.value is not None for n in ast.walk(function) if isinstance(n, ast.Return)]
+    return not any(returns) or all(returns) and leaves(function.body)
+
+
+def leaves(body: Sequence[ast.stmt]) -> bool:
+    """Whether the statements never continue behind the last one."""
+    last = body[-1] if body else None
+    if isinstance(last, ast.If):
+        return leaves(last.body) and leaves(last.orelse)
+    forever = isinstance(last, ast.While) and isinstance(last.test, ast.Constant) and bool(last.test.value)
+    return isinstance(last, (ast.Return, ast.Raise)) or forever and not breaks(last.body)  # type: ignore[union-attr]
+
+
+def breaks(body: Sequence[ast.stmt]) -> bool:
+    """Whether the statements of a loop contain its `break`."""
+    return any([isinstance(s, ast.Break) or isinstance(s, ast.If) and breaks([*s.body, *s.orelse]) for s in body])
+
+
+def alike(a: Kind, b: Kind) -> bool:
+    """Whether a variable may have arrays or tuples of both kinds: numbers in tuples may be of any type."""
+    if isinstance(a, str) or isinstance(b, str):
+        return isinstance(a, str) and isinstance(b, str)
+    if a[0] != "tuple" or b[0] != "tuple":
+        return a == b
+    return len(a) == len(b) and all(map(alike, a[1:], b[1:]))
 
 
 def kind_of(n: Any) -> Type:

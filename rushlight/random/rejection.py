@@ -1,4 +1,5 @@
-"""Rejection samplers, which use a random number of words. They run as Python and, through `loops`, as Numba code.
+"""Rejection samplers, which use a random number of words. They run as Python and, through `loops`, as compiled
+loops.
 
 Each sampler is a function (words, at, spare, x, y) -> (number, at, spare). It reads `words` from index `at` on; `spare`
 is the second normal of the last pair, or nan; x and y are the parameters of this number. IndexError at the end of the
@@ -172,6 +173,3 @@ def gamma(words: Any, at: int, spare: float, alpha: Any, third: Any) -> tuple[fl
             return scale * d * cube, at, spare
         if math.log(u) < 0.5 * square + d * (1.0 - cube + math.log(cube)):
             return scale * d * cube, at, spare
-
-
-PARTS = (pair, uniform, poisson_by_rejection, binomial_by_gaps, binomial_by_rejection, stirling_rest)

@@ -22,7 +22,7 @@ from .stream import Stream
 _THIRD = np.float32(1) / np.float32(3)
 _MAX_WORDS_AHEAD = 2**16  # number of words that are read ahead
 _NO_WORDS = np.empty(0, np.uint32)
-_LOOPS = {one: Loop(one.__name__, cost=20, libm=True) for one in (poisson_one, binomial_one, gamma_one)}
+_LOOPS = {one: Loop(one.__name__, cost=20) for one in (poisson_one, binomial_one, gamma_one)}
 
 
 def check(op: str, values: np.ndarray, good: np.ndarray, wanted: str, half: bool = False) -> None:

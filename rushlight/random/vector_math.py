@@ -2,7 +2,7 @@
 
 For float32: the polynomials of the Cephes library (S. L. Moshier) in the form of avx_mathfun.h (G. Garberoglio, zlib
 licence), evaluated with FMAs where g++ fuses them. For float64: the C library's functions, one number at a time,
-because NumPy's vector functions may differ in the last bit. `loops` has these functions for Numba."""
+because NumPy's vector functions may differ in the last bit. `loops` has these functions as compiled loops."""
 
 from __future__ import annotations
 
@@ -49,9 +49,7 @@ _FOUR_OVER_PI, _SQRT_HALF = _constants((1.27323954473516, 0.707106781186547524))
 _LOG_2, _LOG_2_REST = _constants((0.693359375, -2.12194440e-4))
 _ONE, _MINUS_HALF = _constants((1.0, -0.5))
 
-_EACH = {
-    function: Loop(function.__name__, libm=True) for function in (math.log1p, math.log, math.cos, math.sin, math.tan)
-}
+_EACH = {function: Loop(function.__name__) for function in (math.log1p, math.log, math.cos, math.sin, math.tan)}
 
 
 def each(function: Callable[[float], float], values: np.ndarray) -> np.ndarray:

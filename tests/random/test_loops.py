@@ -1,7 +1,8 @@
-"""Numba's loops over random words give the bits of NumPy's, and are loaded only when it pays."""
+"""Compiled loops over random words give the bits of NumPy's, and are loaded only when it pays."""
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import math
 import subprocess
@@ -11,9 +12,9 @@ import numpy as np
 import pytest
 
 from rushlight.random import Generator, bernoulli, integers, normal, samplers, stream, uniform, vector_math
-from rushlight.random.choose_loop import LOAD_AFTER_NUMBERS, MIN_COUNTED_DRAW, NUMBA_NUMBERS, Loop
+from rushlight.random.choose_loop import LOAD_AFTER_NUMBERS, MIN_COUNTED_DRAW, IMPORT_NUMBERS, Loop
 
-needs_numba = pytest.mark.skipif(importlib.util.find_spec("numba") is None, reason="the loops are Numba's")
+needs_llvmlite = pytest.mark.skipif(importlib.util.find_spec("llvmlite") is None, reason="llvmlite compiles the loops")
 LOOPS = [
     stream._LOOP,
     normal._LOOP,
@@ -27,7 +28,7 @@ LOOPS = [
 
 @pytest.fixture
 def both(monkeypatch):
-    """both(draw): draw(generator) by NumPy and by Numba, with the states after it."""
+    """both(draw): draw(generator) by NumPy and by loops, with the states after it."""
 
     def run(draw, seed=3):
         results = []
@@ -43,7 +44,8 @@ def both(monkeypatch):
 
 
 def loops():
-    return pytest.importorskip("rushlight.random.loops")
+    pytest.importorskip("llvmlite")
+    return importlib.import_module("rushlight.random.loops")
 
 
 DRAWS = {
@@ -78,14 +80,14 @@ DRAWS = {
 
 
 @pytest.mark.exhaustive(every=3)
-@needs_numba
+@needs_llvmlite
 @pytest.mark.parametrize("draw", DRAWS)
 def test_the_same_bits(both, draw):
-    by_numpy, by_numba = both(DRAWS[draw])
-    assert by_numpy == by_numba
+    by_numpy, by_loops = both(DRAWS[draw])
+    assert by_numpy == by_loops
 
 
-@needs_numba
+@needs_llvmlite
 def test_the_twister_goes_on_from_where_either_left_it(monkeypatch):
     """Blocks by NumPy, by the loop, from a restored state: one stream, however it is asked for."""
     expected, made, g = np.random.RandomState(9), [], Generator().manual_seed(9)
@@ -99,7 +101,7 @@ def test_the_twister_goes_on_from_where_either_left_it(monkeypatch):
     assert (np.concatenate(made) == expected.randint(0, 2**32, sum(map(len, made)), np.uint32)).all()
 
 
-@needs_numba
+@needs_llvmlite
 def test_uniforms_of_all_sizes():
     """Radius and angle of every 16th of the 2^24 words (all were tried), 8 and 8 in turn, as `normals` wants them."""
     words = np.arange(5, 2**24, 16, dtype=np.uint32)
@@ -119,28 +121,28 @@ def test_small_draws_load_nothing():
 
 
 @pytest.mark.faster
-@needs_numba
+@needs_llvmlite
 def test_large_draws_load_it_when_it_pays():
     loop = Loop("normals")
-    loop._spent.loading = 0  # as if Numba were not there yet
+    loop._spent.loading = 0  # as if llvmlite were not there yet
     assert loop(LOAD_AFTER_NUMBERS - MIN_COUNTED_DRAW) is None
     assert loop(MIN_COUNTED_DRAW) is loops().normals is loop(1)
 
 
 @pytest.mark.faster
-@needs_numba
-def test_it_pays_sooner_where_numba_is_loaded():
+@needs_llvmlite
+def test_it_pays_sooner_where_llvmlite_is_loaded():
     loop = Loop("normals")
     assert loops() is not None
-    assert loop(LOAD_AFTER_NUMBERS - NUMBA_NUMBERS - MIN_COUNTED_DRAW) is None
+    assert loop(LOAD_AFTER_NUMBERS - IMPORT_NUMBERS - MIN_COUNTED_DRAW) is None
     assert loop(MIN_COUNTED_DRAW) is loops().normals
 
 
 @pytest.mark.faster
-def test_without_numba():
-    """Where it is not installed NumPy draws on, and nobody asks again."""
+def test_without_llvmlite():
+    """Where llvmlite is not installed, NumPy draws all numbers, and the import is not tried again."""
     code = (
-        "import sys; sys.modules['numba'] = None; import rushlight; from rushlight.random import "
+        "import sys; sys.modules['llvmlite'] = None; import rushlight; from rushlight.random import "
         "normal;rushlight.manual_seed(0); a = rushlight.randn(4_000_000); assert normal._LOOP.compiled is None;assert "
         "normal._LOOP._spent.left == float('inf'); print(a[-1].item())"
     )
