@@ -66,6 +66,7 @@ BINARY: dict[type, Callable[[Any, Any], Any]] = {
     ast.BitXor: operator.xor, ast.LShift: operator.lshift, ast.RShift: operator.rshift, ast.Pow: operator.pow,
 }  # fmt: skip
 BITWISE = (ast.BitAnd, ast.BitOr, ast.BitXor, ast.LShift, ast.RShift)
+AFFINE: dict[type, str] = {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul"}
 COMPARE: dict[type, str] = {
     ast.Lt: "<", ast.Gt: ">", ast.LtE: "<=", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!=",
 }  # fmt: skip
@@ -741,9 +742,19 @@ class Writer:
         return [
             slice(*[None if p is None else self.value(p) for p in (part.lower, part.upper, part.step)])
             if isinstance(part, ast.Slice)
-            else self.value(part)
+            else self.index(part)
             for part in parts
         ]
+
+    def index(self, e: ast.expr) -> Any:
+        """A place in an array. Its sums and products do not overflow, so LLVM finds those that are never negative."""
+        if not (isinstance(e, ast.BinOp) and type(e.op) in AFFINE):
+            return self.value(e)
+        a, b = self.index(e.left), self.index(e.right)
+        if not any([isinstance(n, Value) for n in (a, b)]) or common(a, b) != INT64:
+            return self.binary(type(e.op), a, b)
+        x, y = self.of_kind(a, INT64), self.of_kind(b, INT64)
+        return self.f.put(f"{AFFINE[type(e.op)]} nsw i64 {x.v}, {y.v}", INT64)
 
     def view(self, x: Array, places: list[Any]) -> Array:
         """Part of an array: slices without a step; the other dimensions in front are fixed."""
