@@ -147,7 +147,7 @@ class Loop:
 
     def written(self, symbol: str, kinds: tuple) -> tuple[dict[str, Any], bytes]:
         """(facts about the machine code, the machine code as an object file)."""
-        from rushlight.loops import entry, loop_code
+        from rushlight.loops import entry, loop_code, loop_kinds
         from rushlight.loops.llvm import Module, host
         from rushlight.loops.loop_names import scope
 
@@ -157,20 +157,20 @@ class Loop:
         def callee(name: str, own: tuple) -> tuple[str, Any]:
             code = of(callees[name]).compile(own)
             used.append((name, own))
-            return code.symbol, loop_code.KINDS.get(code.result)
+            return code.symbol, loop_kinds.KINDS.get(code.result)
 
         module = Module(host())
         f = loop_code.write(module, symbol, text, kinds, scope(), exact, callee)
         if entry.supported():
             entry.write_entry(module, f"{symbol}_entry", symbol, kinds, f.result)
-        result = loop_code.NAMES[f.result] if f.result else ""
+        result = loop_kinds.NAMES[f.result] if f.result else ""
         return {"result": result, "callees": list(dict.fromkeys(used))}, module.optimized()
 
     def linked(self, symbol: str, kinds: tuple, result: str, code: bytes) -> Code:
         """The object file in this process."""
         from rushlight.loops import entry
         from rushlight.loops.llvm import binding, engine_of
-        from rushlight.loops.loop_code import KINDS
+        from rushlight.loops.loop_kinds import KINDS
 
         if entry.supported():
             entry.link()
@@ -211,8 +211,8 @@ def versions() -> tuple[str, ...]:
 
     own = Path(__file__).parent
     names = (
-        "llvm.py", "loop_code.py", "loop_names.py", "entry.py", "scalar_math.py", "llvm_math.py", "minimax_polynomials.py",
-        "simd.py", "matmul_tiles.py",
+        "llvm.py", "loop_kinds.py", "loop_arithmetic.py", "loop_code.py", "loop_names.py", "entry.py", "scalar_math.py",
+        "llvm_math.py", "minimax_polynomials.py", "simd.py", "matmul_tiles.py",
     )  # fmt: skip
     sources = [(own / name).read_text() for name in names]
     machine = [repr(host())] if llvmlite_version() else []

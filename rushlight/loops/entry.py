@@ -1,9 +1,9 @@
 """Compiled loops as Python functions: machine code reads addresses, sizes and numbers from Python's objects.
 
-The function `entry(self, args, n)` of a loop's module is a method of CPython's fast calling convention (METH_FASTCALL). It
-compares the types of the arguments with those for which the loop was compiled, releases the interpreter's lock, and
-calls the loop. For other types it calls `self`, a Python object that compiles the loop for them. It takes 0.1 to 0.2
-microseconds.
+The function `entry(self, args, n)` of a loop's module is a method of CPython's fast calling convention
+(METH_FASTCALL). It compares the types of the arguments with those for which the loop was compiled, releases the
+interpreter's lock, and calls the loop. For other types it calls `self`, a Python object that compiles the loop for
+them. It takes 0.1 to 0.2 microseconds.
 
 `supported()` tests where this interpreter and NumPy keep sizes and numbers; elsewhere, loops are called by ctypes."""
 
@@ -34,7 +34,7 @@ from rushlight.loops.llvm import (
     converted,
     host,
 )
-from rushlight.loops.loop_code import ERROR, ERRORS, KINDS, Kind, flat_arguments
+from rushlight.loops.loop_kinds import ERROR, ERRORS, KINDS, Kind, flat_arguments
 
 HEAD = object.__basicsize__  # bytes of a Python object before its own fields: its type is the last word
 WORD = 8
@@ -64,7 +64,7 @@ def word(address: int, kind: Any = ctypes.c_int64) -> Any:
 @cache
 def supported() -> bool:
     """Whether the fields of objects lie where they are expected, and CPython has the functions in CALLS."""
-    if WORD != ctypes.sizeof(ctypes.c_void_p) or not all(hasattr(ctypes.pythonapi, name) for name in CALLS):
+    if ctypes.sizeof(ctypes.c_void_p) != WORD or not all(hasattr(ctypes.pythonapi, name) for name in CALLS):
         return False
     a = np.zeros((3, 5), np.float32)[:, ::2]
     at = id(a)
@@ -137,7 +137,7 @@ class Entry(Function):
     def argument(self, thing: Value, kind: Kind) -> list[Value]:
         """The numbers of a Python object; goes to `miss` if the object is of another kind."""
         if isinstance(kind, str):
-            return [self.number(thing, kind)]
+            return [self.scalar(thing, kind)]
         if kind[0] == "tuple":
             self.need(self.has_class(thing, "tuple"))
             self.need(self.field(thing, HEAD, INT64) == len(kind) - 1)
@@ -160,7 +160,7 @@ class Entry(Function):
             found += [self.load(table, d, INT64) for d in range(dimensions)]
         return found
 
-    def number(self, thing: Value, name: str) -> Value:
+    def scalar(self, thing: Value, name: str) -> Value:
         if name == "i8":
             return self.integer(thing)
         if name == "f8":
@@ -236,7 +236,7 @@ def write_entry(module: Module, name: str, symbol: str, kinds: Sequence[Kind], r
     else:
         made = f.put(f"call {result.name} @{symbol}({given})", result)
     f.foreign("PyEval_RestoreThread", None, [state])
-    if result == ERROR:
+    if made is not None and result == ERROR:
         f.check(made)
         made = None
     f.lines.append(f"ret ptr {f.boxed(made).v}")

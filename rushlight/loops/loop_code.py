@@ -18,83 +18,36 @@ Values, and the instructions that their operators emit: loops/llvm.py."""
 from __future__ import annotations
 
 import ast
-import operator
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
-from rushlight.loops.llvm import (
-    BOOL,
-    BYTE,
-    DOUBLE,
-    FLOAT,
-    INT16,
-    INT32,
-    INT64,
-    POINTER,
-    REALS,
-    UINT16,
-    UINT32,
-    UINT64,
-    UINT8,
-    Function,
-    Module,
-    Type,
-    Value,
-    converted,
-    literal,
-    select,
-    spelled,
-)
+from rushlight.loops.llvm import BOOL, INT64, POINTER, REALS, UINT64, Function, Module, Type, Value, select  # fmt: skip
+from rushlight.loops.loop_arithmetic import Arithmetic
+from rushlight.loops.loop_kinds import (
+    ERROR,
+    ERRORS,
+    Array,
+    Kind,
+    NotALoop,
+    Pack,
+    alike,
+    common,
+    flat_arguments,
+    flattened,
+    gathered,
+    kind_in,
+    kind_of,
+    unified,
+)  # fmt: skip
 
-KINDS = {
-    "f4": FLOAT, "f8": DOUBLE, "b1": BOOL, "i1": BYTE, "i2": INT16, "i4": INT32, "i8": INT64,
-    "u1": UINT8, "u2": UINT16, "u4": UINT32, "u8": UINT64,
-}  # fmt: skip
-ERRORS = (IndexError, ValueError, OverflowError, ZeroDivisionError)  # that a loop may raise
-ERROR = Type("i32", 4, "error")  # the result of a loop that raises: 0, or 1 + the place of the error in ERRORS
-KINDS["error"] = ERROR
 MAX_ROUNDS = 10  # of writing a function until the types of its variables are known
 
-# A type of an argument: "f4", "i8"... of a number; (name, dimensions, whether in C order) of an array; the types of a
-# tuple's elements after "tuple".
-Kind = Any
-BINARY: dict[type, Callable[[Any, Any], Any]] = {
-    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
-    ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod, ast.BitAnd: operator.and_, ast.BitOr: operator.or_,
-    ast.BitXor: operator.xor, ast.LShift: operator.lshift, ast.RShift: operator.rshift, ast.Pow: operator.pow,
-}  # fmt: skip
-BITWISE = (ast.BitAnd, ast.BitOr, ast.BitXor, ast.LShift, ast.RShift)
 AFFINE: dict[type, str] = {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul"}
 COMPARE: dict[type, str] = {
     ast.Lt: "<", ast.Gt: ">", ast.LtE: "<=", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!=",
 }  # fmt: skip
-PYTHON = {"<": operator.lt, ">": operator.gt, "<=": operator.le, ">=": operator.ge, "==": operator.eq, "!=": operator.ne}
 WRONG = (TypeError, ValueError, AttributeError, KeyError, IndexError, ArithmeticError)  # from a text outside the subset
-
-
-class NotALoop(Exception):
-    """Raised for a text outside of the subset, with its line."""
-
-
-@dataclass(eq=False)
-class Array:
-    """An array: the address of its first element; the type of its elements; its sizes; its steps in bytes, or None for
-    C order."""
-
-    pointer: Value
-    kind: Type
-    sizes: tuple[Value, ...]
-    steps: tuple[Value, ...] | None = None
-
-
-@dataclass
-class Pack:
-    """A variable that is a tuple or an array: the kind, and the names of the variables of its numbers."""
-
-    kind: Kind
-    names: list[str]
 
 
 class LoopFunction(Function):
@@ -117,45 +70,6 @@ class LoopFunction(Function):
         entry = ["entry:", *self.head, "br label %start", "start:"]
         head = f"define {result} @{self.name}({given}) {' '.join(self.attributes)} {{"
         return "\n".join([head, *entry, *self.lines, "}"])
-
-
-def flat_arguments(kinds: Sequence[Kind], name: str = "x") -> list[tuple[str, Type]]:
-    """(name, type) of the numbers that pass arguments of these kinds: an array is its address, its sizes, and its steps
-    if it is not in C order."""
-    found: list[tuple[str, Type]] = []
-    for i, kind in enumerate(kinds):
-        if isinstance(kind, str):
-            found.append((f"{name}{i}", KINDS[kind]))
-        elif kind[0] == "tuple":
-            found += flat_arguments(kind[1:], f"{name}{i}_")
-        else:
-            found.append((f"{name}{i}", POINTER))
-            found += [(f"{name}{i}_n{d}", INT64) for d in range(kind[1])]
-            found += [(f"{name}{i}_s{d}", INT64) for d in range(0 if kind[2] else kind[1])]
-    return found
-
-
-def gathered(kinds: Sequence[Kind], numbers: Any) -> list[Any]:
-    """The arguments as values: numbers, Arrays and tuples. `numbers`: an iterator over the numbers that pass them."""
-    found: list[Any] = []
-    for kind in kinds:
-        if isinstance(kind, str):
-            found.append(next(numbers))
-        elif kind[0] == "tuple":
-            found.append(tuple(gathered(kind[1:], numbers)))
-        else:
-            pointer = next(numbers)
-            sizes = tuple([next(numbers) for _ in range(kind[1])])
-            steps = None if kind[2] else tuple([next(numbers) for _ in range(kind[1])])
-            found.append(Array(pointer, KINDS[kind[0]], sizes, steps))
-    return found
-
-
-def flattened(value: Any) -> list[Any]:
-    """The numbers that pass an argument."""
-    if isinstance(value, tuple):
-        return [n for v in value for n in flattened(v)]
-    return [value.pointer, *value.sizes, *(value.steps or ())] if isinstance(value, Array) else [value]
 
 
 def write(
@@ -189,7 +103,7 @@ def write(
     raise NotALoop(f"the types of the variables of {symbol} do not settle")
 
 
-class Writer:
+class Writer(Arithmetic):
     """Writes one function. `types`: (frame, variable) -> (type, lanes), from the round before; `changed`: whether this
     round has changed one."""
 
@@ -212,6 +126,8 @@ class Writer:
         self.ends: list[tuple[str, str]] = []  # labels of `continue` and `break`
         self.exit = ""
         self.node: Any = None
+
+    f: LoopFunction
 
     # -- functions --
 
@@ -433,17 +349,6 @@ class Writer:
 
     # -- variables --
 
-    def slot(self, kind: Type, lanes: int) -> Value:
-        """Memory of a variable; LLVM keeps it in a register."""
-        with self.f.at_entry():
-            return self.f.put(f"alloca {spelled(kind, lanes)}", POINTER)
-
-    def save(self, x: Value, slot: Value) -> None:
-        self.f.lines.append(f"store {x.type} {x.v}, ptr {slot.v}")
-
-    def load(self, slot: Value, kind: Type, lanes: int) -> Value:
-        return self.f.put(f"load {spelled(kind, lanes)}, ptr {slot.v}", kind, lanes)
-
     def assign(self, name: str, value: Any) -> None:
         if isinstance(value, (tuple, Array)):
             return self.assign_pack(name, value)
@@ -533,12 +438,6 @@ class Writer:
             return getattr(x, e.attr)
         return self.refuse(e)
 
-    def product(self, sizes: Sequence[Value]) -> Value:
-        total = self.f.whole(1)
-        for n in sizes:
-            total = total * n
-        return total
-
     def of_UnaryOp(self, e: ast.UnaryOp) -> Any:
         if isinstance(e.op, ast.Not):
             x = self.condition(e.operand)
@@ -556,72 +455,6 @@ class Writer:
     def of_BinOp(self, e: ast.BinOp) -> Any:
         return self.binary(type(e.op), self.value(e.left), self.value(e.right))
 
-    def binary(self, op: type, a: Any, b: Any) -> Any:
-        """An operation on two numbers, in the type of both."""
-        if op not in BINARY:
-            raise NotALoop(f"a loop may not contain {op.__name__}")
-        if not isinstance(a, Value) and not isinstance(b, Value):
-            return BINARY[op](a, b)
-        if op is ast.Pow:
-            return self.power(a, b)
-        kind = common(a, b)
-        if kind in REALS and op in BITWISE:
-            raise NotALoop(f"{op.__name__} of floats")
-        if kind == BOOL and op not in (ast.BitAnd, ast.BitOr, ast.BitXor):
-            kind = INT64
-        if op is ast.Div and kind not in REALS:
-            kind = DOUBLE
-        if op in (ast.LShift, ast.RShift) and isinstance(a, Value):  # the number of bits may be signed
-            kind = UINT64 if a.kind.unsigned else INT64
-        x, y = self.of_kind(a, kind), self.of_kind(b, kind)
-        if op in (ast.FloorDiv, ast.Mod):
-            return self.divided_reals(op, x, y) if kind in REALS else self.divided(op, x, y)
-        return BINARY[op](x, y)
-
-    def power(self, a: Any, b: Any) -> Value:
-        """a ** b: products for an integer and a constant exponent, else the C library's function."""
-        kind = common(a, b)
-        if kind not in REALS and type(b) is int and 0 <= b < 64:
-            x, result = self.of_kind(a, UINT64 if a.kind.unsigned else INT64), None
-            for _ in range(b):
-                result = x if result is None else result * x
-            return self.of_kind(1, x.kind) if result is None else result
-        if kind not in REALS:
-            raise NotALoop("a power of integers with a variable or negative exponent")
-        from rushlight.loops.llvm_math import called
-
-        x = self.of_kind(a, kind)
-        return x * x if type(b) in (int, float) and b == 2 else called("pow", x, self.of_kind(b, kind))
-
-    def divided_reals(self, op: type, x: Value, y: Value) -> Value:
-        """The quotient of floats rounded down, or the rest with the sign of y, as CPython's float_divmod."""
-        from rushlight.loops.llvm import call_intrinsic
-
-        rest = self.f.put(f"frem {x.type} {x.v}, {y.v}", x.kind)
-        apart = (rest != 0.0) & ((rest < 0.0) != (y < 0.0))
-        if op is ast.Mod:
-            return select(rest == 0.0, call_intrinsic("copysign", rest, y), select(apart, rest + y, rest))
-        quotient = (x - rest) / y
-        quotient = select(apart, quotient - 1.0, quotient)
-        down = call_intrinsic("floor", quotient)
-        return select(quotient - down > 0.5, down + 1.0, down)
-
-    def divided(self, op: type, x: Value, y: Value) -> Value:
-        """The quotient of integers rounded down, or the rest with the sign of y; 0 if y is 0, as NumPy's."""
-        known = not y.v.startswith("%") and int(y.v) not in (0, -1)  # processors trap at 0, and the quotient by -1
-        if x.kind.unsigned:
-            safe = y if known else select(y == 0, 1, y)
-            result = x // safe if op is ast.FloorDiv else x % safe
-            return result if known else select(y == 0, 0, result)
-        safe = y if known else select((y == 0) | (y == -1), 1, y)
-        quotient = self.f.put(f"sdiv i64 {x.v}, {safe.v}", INT64)
-        rest = self.f.put(f"srem i64 {x.v}, {safe.v}", INT64)
-        apart = (rest != 0) & ((rest ^ safe) < 0)
-        if op is ast.Mod:
-            return select(apart, rest + y, rest)
-        quotient = quotient - converted(apart, INT64)
-        return quotient if known else select(y == 0, 0, select(y == -1, -x, quotient))
-
     def of_Compare(self, e: ast.Compare) -> Any:
         left, found = self.value(e.left), None
         for op, right in zip(e.ops, e.comparators):
@@ -632,24 +465,6 @@ class Writer:
             found = one if found is None else self.both(found, one)
             left = y
         return found
-
-    def compared(self, sign: str, a: Any, b: Any) -> Any:
-        if not isinstance(a, Value) and not isinstance(b, Value):
-            return PYTHON[sign](a, b)
-        kind = common(a, b)
-        kind = INT64 if kind == BOOL else kind
-        x, y = self.of_kind(a, kind), self.of_kind(b, kind)
-        if kind == INT64 and UINT64 in [n.kind for n in (a, b) if isinstance(n, Value)]:
-            left = isinstance(b, Value) and b.kind == UINT64  # whether a is the signed number
-            plain = converted(x, UINT64).compare(sign, converted(y, UINT64))
-            below_zero = self.truth(PYTHON[sign](-1, 0) if left else PYTHON[sign](0, -1))
-            return select((x if left else y) < 0, below_zero, plain)
-        return x.compare(sign, y)
-
-    def both(self, a: Any, b: Any) -> Any:
-        if not isinstance(a, Value):
-            return b if a else False
-        return a & self.of_kind(b, BOOL)
 
     def of_BoolOp(self, e: ast.BoolOp) -> Any:
         """`a and b`: b is computed only if a is true. The result is a or b, as Python's."""
@@ -723,20 +538,6 @@ class Writer:
             return self.f.load(self.address(x, places), 0, x.kind)
         return self.view(x, places)
 
-    def tabled(self, x: tuple, k: Value) -> Value:
-        """A number of a tuple of constants, at a place that is a variable."""
-        if any([isinstance(n, (Value, Array, tuple)) for n in x]):
-            raise NotALoop("the place in a tuple is a variable")
-        kind = DOUBLE if DOUBLE in [kind_of(n) for n in x] else INT64
-        table = f"[{len(x)} x {kind.name}] [{', '.join([f'{kind.name} {literal(kind, n)}' for n in x])}]"
-        every = self.f.module.globals
-        found = [line for line in every if line.endswith(f"constant {table}")]
-        name = found[0].split()[0] if found else f"@{self.f.name}.table{len(every)}"
-        if not found:
-            every.append(f"{name} = private unnamed_addr constant {table}")
-        place = self.place(k, self.f.whole(len(x)))
-        return self.f.load(self.element(Value(self.f, name, POINTER), place, kind), 0, kind)
-
     def indices(self, e: ast.expr) -> list[Any]:
         parts = e.elts if isinstance(e, ast.Tuple) else [e]
         return [
@@ -756,116 +557,10 @@ class Writer:
         x, y = self.of_kind(a, INT64), self.of_kind(b, INT64)
         return self.f.put(f"{AFFINE[type(e.op)]} nsw i64 {x.v}, {y.v}", INT64)
 
-    def view(self, x: Array, places: list[Any]) -> Array:
-        """Part of an array: slices without a step; the other dimensions in front are fixed."""
-        if len(places) > len(x.sizes):
-            raise NotALoop(f"{len(places)} places in an array of {len(x.sizes)} dimensions")
-        starts, sizes = [], []
-        for place, n in zip(places, x.sizes):
-            if not isinstance(place, slice):
-                starts.append(place)
-                continue
-            if place.step is not None:
-                raise NotALoop("a slice with a step")
-            low, high = (
-                self.f.whole(default) if given is None else self.clamped(given, n)
-                for given, default in ((place.start, 0), (place.stop, n))
-            )
-            starts.append(low)
-            sizes.append(select(high > low, high - low, self.f.whole(0)))
-        kept = [k for k, p in enumerate(places) if isinstance(p, slice)]
-        ordered = kept == [*range(len(places) - len(kept), len(places))] and len(kept) < 2
-        starts += [0] * (len(x.sizes) - len(places))
-        pointer = self.address(x, starts)
-        left = [*kept, *range(len(places), len(x.sizes))]
-        every = (*sizes, *x.sizes[len(places) :])
-        if x.steps is None and ordered:
-            return Array(pointer, x.kind, every)
-        steps = self.steps(x)
-        return Array(pointer, x.kind, every, tuple([steps[d] for d in left]))
-
-    def steps(self, x: Array) -> tuple[Value, ...]:
-        """The steps of an array in bytes."""
-        if x.steps is not None:
-            return x.steps
-        found = [self.f.whole(x.kind.bytes)]
-        for n in reversed(x.sizes[1:]):
-            found.insert(0, found[0] * n)
-        return tuple(found)
-
-    def clamped(self, i: Any, n: Value) -> Value:
-        """The end of a slice within 0 to n; a negative one counts from the end."""
-        i = self.of_kind(i, INT64)
-        i = select(i < 0, i + n, i)
-        i = select(i < 0, self.f.whole(0), i)
-        return select(i < n, i, n)
-
-    def place(self, i: Any, n: Value) -> Value:
-        """A place in a dimension of size n: negative ones count from the end, except of unsigned integers."""
-        if not isinstance(i, Value):
-            if not isinstance(i, int):
-                raise NotALoop(f"{i} is not a place in an array")
-            return self.f.whole(int(i)) if i >= 0 else n + i
-        if i.kind in REALS:
-            raise NotALoop("a float is not a place in an array")
-        if i.kind.unsigned or i.kind == BOOL:
-            return converted(i, INT64)
-        i = converted(i, INT64)
-        return select(i < 0, i + n, i)
-
-    def address(self, x: Array, places: Sequence[Any]) -> Value:
-        """The address of an element."""
-        f = self.f
-        if len(places) != len(x.sizes):
-            raise NotALoop(f"{len(places)} places in an array of {len(x.sizes)} dimensions")
-        found = [self.place(i, n) for i, n in zip(places, x.sizes)]
-        if x.steps is None:
-            if not found:
-                return x.pointer
-            total = found[0]
-            for i, n in zip(found[1:], x.sizes[1:]):
-                total = f.put(f"mul nsw i64 {total.v}, {n.v}", INT64)
-                total = f.put(f"add nsw i64 {total.v}, {i.v}", INT64)
-            return self.element(x.pointer, total, x.kind)
-        pointer = x.pointer
-        for i, step in zip(found, x.steps):
-            by = f.put(f"mul nsw i64 {i.v}, {step.v}", INT64)
-            pointer = f.put(f"getelementptr inbounds i8, ptr {pointer.v}, i64 {by.v}", POINTER)
-        return pointer
-
-    def element(self, pointer: Value, i: Any, kind: Type) -> Value:
-        """The address of the i-th number from an address on."""
-        stored = "i8" if kind == BOOL else kind.name
-        return self.f.put(
-            f"getelementptr inbounds {stored}, ptr {pointer.v}, i64 {self.of_kind(i, INT64).v}", POINTER
-        )
-
-    # -- numbers --
-
-    def number(self, n: Any) -> Value:
-        """A Python number as a value."""
-        kind = kind_of(n)
-        return Value(self.f, literal(kind, n), kind)
-
-    def of_kind(self, x: Any, kind: Type) -> Value:
-        """A number in another type."""
-        if not isinstance(x, Value):
-            if kind in REALS or not isinstance(x, float):
-                return Value(self.f, literal(kind, x), kind)
-            x = self.number(x)
-        if x.lanes:
-            return x
-        if kind == BOOL and x.kind != BOOL:
-            return x != 0
-        return converted(x, kind)
-
-    def truth(self, x: Any) -> Value:
-        return self.of_kind(x, BOOL)
-
 
 def bounds(*given: Any) -> tuple[Any, Any, Any]:
     """start, stop and step of a range."""
-    return (0, given[0], 1) if len(given) == 1 else (*given, 1)[:3]  # type: ignore[return-value]
+    return (0, given[0], 1) if len(given) == 1 else (*given, 1)[:3]
 
 
 def assigned_in(function: ast.FunctionDef) -> set[str]:
@@ -891,59 +586,3 @@ def leaves(body: Sequence[ast.stmt]) -> bool:
 def breaks(body: Sequence[ast.stmt]) -> bool:
     """Whether the statements of a loop contain its `break`."""
     return any([isinstance(s, ast.Break) or isinstance(s, ast.If) and breaks([*s.body, *s.orelse]) for s in body])
-
-
-def alike(a: Kind, b: Kind) -> bool:
-    """Whether a variable may have arrays or tuples of both kinds: numbers in tuples may be of any type."""
-    if isinstance(a, str) or isinstance(b, str):
-        return isinstance(a, str) and isinstance(b, str)
-    if a[0] != "tuple" or b[0] != "tuple":
-        return a == b
-    return len(a) == len(b) and all(map(alike, a[1:], b[1:]))
-
-
-def kind_of(n: Any) -> Type:
-    """The type of a Python number."""
-    if isinstance(n, bool):
-        return BOOL
-    if isinstance(n, int):
-        return INT64
-    if isinstance(n, float):
-        return DOUBLE
-    raise NotALoop(f"{n!r} is not a number")
-
-
-def kind_in(value: Any) -> Kind:
-    """The kind of an argument, as in a signature."""
-    if isinstance(value, tuple):
-        return ("tuple", *map(kind_in, value))
-    if isinstance(value, Array):
-        return NAMES[value.kind], len(value.sizes), value.steps is None
-    return NAMES[value.kind if isinstance(value, Value) else kind_of(value)]
-
-
-NAMES = {kind: name for name, kind in KINDS.items()}
-
-
-def common(a: Any, b: Any) -> Type:
-    """The type of an operation on two numbers, as Numba chooses it."""
-    kinds = [x.kind if isinstance(x, Value) else kind_of(x) for x in (a, b)]
-    if kinds == [BOOL, BOOL]:
-        return BOOL
-    if DOUBLE in kinds or FLOAT in kinds and kinds != [FLOAT, FLOAT]:
-        return DOUBLE
-    if FLOAT in kinds:
-        return FLOAT
-    plain = [k.unsigned or not isinstance(x, Value) and x >= 0 for k, x in zip(kinds, (a, b))]
-    return UINT64 if any(k.unsigned for k in kinds) and all(plain) else INT64
-
-
-def unified(a: Type, b: Type) -> Type:
-    """The type of a variable to which numbers of two types are assigned."""
-    if a == b:
-        return a
-    if a in REALS or b in REALS:
-        return DOUBLE if DOUBLE in (a, b) or not {a, b} <= {FLOAT, BOOL, BYTE, UINT8, INT16, UINT16} else FLOAT
-    if a == BOOL or b == BOOL:
-        return b if a == BOOL else a
-    return max(a, b, key=lambda kind: kind.bytes) if a.unsigned == b.unsigned else INT64

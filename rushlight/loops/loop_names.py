@@ -1,14 +1,14 @@
-"""The names that the texts of loops may use (loops/loop_code.py): each is a function of the writer and its arguments, or
-a number.
+"""The names that the texts of loops may use (loops/loop_code.py): each is a number, or a function of the writer and its
+arguments.
 
 `f32`, `i64`... convert a number. exp, tanh, where... are the functions of loops/scalar_math.py for float32, and exp64,
 tanh64... for float64; they are plain arithmetic without branches, so LLVM vectorizes loops that call them. `plus` and
 `times` are steps of sums and products that LLVM may reorder; `largest` and `smallest` are nan if either number is.
 
-`restrict()`: the arrays of this function do not overlap; without this promise, LLVM compares a few pairs of addresses at
-run time, and does not vectorize loops over more arrays. The function is not inlined, so that it rounds in the same way
-for every caller. `wide()`: use the processor's full vector width, in a function with long loops. `shaped(x, sizes)`: an
-array in C order with another shape. `empty(sizes, f32)`: memory that is freed when the loop returns. `fused(a, b, c)`:
+`restrict()`: the arrays of this function do not overlap; without this promise, LLVM compares a few pairs of addresses
+at run time, and does not vectorize loops over more arrays. The function is not inlined, so that it rounds in the same
+way for every caller. `wide()`: use the processor's full vector width, in a function with long loops. `shaped(x, sizes)`:
+an array in C order with another shape. `empty(sizes, f32)`: memory that is freed when the loop returns. `fused(a, b, c)`:
 a b + c with one rounding. `word_of`, `real_of`: the bits of a float32 as int32, and the float32 with these bits.
 
 `math` and `np` have a few of their functions and types, for functions that also run as plain Python."""
@@ -41,7 +41,8 @@ from rushlight.loops.llvm import (
     converted,
     select,
 )
-from rushlight.loops.loop_code import Array, NotALoop, Writer, common
+from rushlight.loops.loop_code import Writer
+from rushlight.loops.loop_kinds import Array, NotALoop, common
 
 SAME = ("where", "maximum", "minimum", "fmax", "fmin", "select")  # their operands have one type, which may be any
 HALF = Type("half", 2, "f16")
@@ -68,8 +69,8 @@ def scope() -> dict[str, Any]:
     return names | instructions() | tiles()
 
 
-CONVERSIONS = {"f32": FLOAT, "f64": DOUBLE, "i64": INT64, "u64": UINT64, "u32": UINT32, "b1": BOOL, "i32": INT32, "float": DOUBLE,
-    "int": INT64, "bool": BOOL}  # fmt: skip
+CONVERSIONS = {"f32": FLOAT, "f64": DOUBLE, "i64": INT64, "u64": UINT64, "u32": UINT32, "b1": BOOL, "i32": INT32,
+    "float": DOUBLE, "int": INT64, "bool": BOOL}  # fmt: skip
 
 
 class Conversion:

@@ -40,7 +40,8 @@ from rushlight.loops.llvm import (
     select,
     total,
 )
-from rushlight.loops.loop_code import Array, Writer
+from rushlight.loops.loop_code import Writer
+from rushlight.loops.loop_kinds import Array
 from rushlight.loops.minimax_polynomials import EXP32
 
 # (processor feature, float32 lanes, registers)

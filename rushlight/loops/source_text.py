@@ -1,4 +1,4 @@
-"""The text of a loop from functions of a module: the function, the functions that it calls, the constants that it reads.
+"""The text of a loop from functions of a module: the function, the functions that it calls, the constants it reads.
 
     @program(exact=True)                    def kernel(x, out):
     def scaled(x, out):                         for i in range(len(x)):

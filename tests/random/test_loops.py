@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from rushlight.random import Generator, bernoulli, integers, normal, samplers, stream, uniform, vector_math
-from rushlight.random.choose_loop import LOAD_AFTER_NUMBERS, MIN_COUNTED_DRAW, IMPORT_NUMBERS, Loop
+from rushlight.random.choose_loop import IMPORT_NUMBERS, LOAD_AFTER_NUMBERS, MIN_COUNTED_DRAW, Loop
 
 needs_llvmlite = pytest.mark.skipif(importlib.util.find_spec("llvmlite") is None, reason="llvmlite compiles the loops")
 LOOPS = [
