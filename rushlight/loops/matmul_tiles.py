@@ -31,7 +31,7 @@ from functools import cache, partial
 from itertools import product
 from typing import Any
 
-from rushlight.loops.llvm import FLOAT, INT64, POINTER, Function, Value, call_intrinsic, mixed, repeated, select
+from rushlight.loops.llvm import FLOAT, INT64, POINTER, Value, call_intrinsic, mixed, repeated, select
 from rushlight.loops.loop_code import Writer
 from rushlight.loops.loop_kinds import Array
 from rushlight.loops.simd import fetch, first_lanes, machine, masked_load, masked_store
@@ -200,7 +200,9 @@ class Across(Registers):
         super().__init__(w)
         self.width, self.columns = width, self.lanes // 2
         self.x, i, row, self.y, j, self.more, m, self.out, o, line, deep, last, then = args
-        i, row, self.j, self.m, o, line, self.deep, last, self.then = self.whole(i, row, j, m, o, line, deep, last, then)
+        i, row, self.j, self.m, o, line, self.deep, last, self.then = self.whole(
+            i, row, j, m, o, line, deep, last, then
+        )
         numbers = [self.f.whole(r) for r in range(width * self.lanes)]
         self.own = [i + row * c for c in numbers[: self.columns]]
         self.to = [o + line * select(r < last, r, last) for r in numbers]

@@ -22,11 +22,9 @@ from typing import Any
 
 from rushlight.loops.llvm import (
     BOOL,
-    BYTE,
     FLOAT,
     INT32,
     INT64,
-    POINTER,
     Function,
     Value,
     as_bits,
@@ -177,7 +175,9 @@ def weight(w: Writer, v: Value) -> Value:
     v / ln 2 + 1.5 2^23."""
 
     def plus_product(a: Any, b: Any, c: Any) -> Value:
-        return call_intrinsic("fmuladd", *[x if isinstance(x, Value) else w.f.number(FLOAT, x, v.lanes) for x in (a, b, c)])
+        return call_intrinsic(
+            "fmuladd", *[x if isinstance(x, Value) else w.f.number(FLOAT, x, v.lanes) for x in (a, b, c)]
+        )
 
     t = plus_product(v, 1 / math.log(2), 1.5 * 2.0**23)
     n = t - 1.5 * 2.0**23
@@ -198,7 +198,9 @@ def first_lanes(f: Function, count: Value, n: int) -> Value:
 
 def masked_load(f: Function, where: Value, mask: Value) -> Value:
     zeros = Value(f, "zeroinitializer", FLOAT, mask.lanes)
-    return f.foreign(f"llvm.masked.load.v{mask.lanes}f32.p0", FLOAT, [where, Value(f, "4", INT32), mask, zeros], mask.lanes)
+    return f.foreign(
+        f"llvm.masked.load.v{mask.lanes}f32.p0", FLOAT, [where, Value(f, "4", INT32), mask, zeros], mask.lanes
+    )
 
 
 def masked_store(f: Function, v: Value, where: Value, mask: Value) -> None:

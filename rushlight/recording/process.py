@@ -17,7 +17,10 @@ BUDGETS: dict[str, Budget] = {
 
 def process_state() -> dict[str, Any]:
     """The argument for `set_process_state`."""
-    return {"budgets": {name: budget.left for name, budget in BUDGETS.items()}, "llvmlite": "llvmlite.binding" in sys.modules}
+    return {
+        "budgets": {name: budget.left for name, budget in BUDGETS.items()},
+        "llvmlite": "llvmlite.binding" in sys.modules,
+    }
 
 
 def set_process_state(state: dict[str, Any]) -> None:

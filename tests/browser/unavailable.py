@@ -16,8 +16,7 @@ REASONS = {
     r"can't start new thread": "no threads in a browser",
     r"does not support processes|Errno 52\] Function not impl|_multiprocessing": "no processes in a browser",
     r"No module named 'safetensors'|need the package safetensors": "safetensors has no wheel for the browser",
-    r"No module named '(llvmlite|torch|matplotlib|sympy|mpmath|PIL|resource)": "a package of the tests is not "
-    "there",
+    r"No module named '(llvmlite|torch|matplotlib|sympy|mpmath|PIL|resource)": "a package of the tests is not there",
     r"llvmlite is not installed": "no compiled loops in a browser",
     r"LAPACK function \w+ could not be found": "the LAPACK of SciPy here lacks a function",
     r"Cannot export readonly array": "NumPy 2.0 exports no readonly arrays; 2.1 does",

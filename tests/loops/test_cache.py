@@ -61,7 +61,7 @@ def test_files_that_are_no_longer_whole_are_made_anew(tmp_path, damage):
 
 @pytest.mark.parametrize("room", [0, 500])
 def test_a_full_disk_leaves_loops_in_memory(tmp_path, room):
-    assert run(tmp_path, FULL.format(room)) [:2] == ["False", "False"]
+    assert run(tmp_path, FULL.format(room))[:2] == ["False", "False"]
     assert not [f for f in tmp_path.rglob("*") if f.is_file()]
     run(tmp_path)
     assert run(tmp_path) == ["True", "True"]

@@ -20,8 +20,8 @@ from typing import Any
 
 import numpy as np
 
-from rushlight.loops.loop_names import scope
 from rushlight.loops.intrinsics import EXACT, FLAGS, instructions
+from rushlight.loops.loop_names import scope
 
 try:
     import numba
