@@ -9,7 +9,8 @@ tanh64... for float64; they are plain arithmetic without branches, so LLVM vecto
 at run time, and does not vectorize loops over more arrays. The function is not inlined, so that it rounds in the same
 way for every caller. `wide()`: use the processor's full vector width, in a function with long loops.
 `shaped(x, n)`: an array in C order with another shape. `empty(sizes, f32)`: memory that is freed when the loop returns.
-`fused(a, b, c)`: a b + c with one rounding. `word_of`, `real_of`: the bits of a float32 as int32, and the float32 with these bits.
+`fused(a, b, c)`: a b + c with one rounding. `word_of`, `real_of`: the bits of a float32 as int32, and the float32 with
+these bits.
 
 `math` and `np` have a few of their functions and types, for functions that also run as plain Python."""
 
