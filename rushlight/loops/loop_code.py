@@ -7,8 +7,8 @@
 The subset: numbers, arrays, tuples; assignments, `for ... in range(...)`, `while`, `if`, `break`, `continue`,
 `return`; functions of the same text, which are inlined; constants of the text (`NAME = 0.5`); the names in
 loops/loop_names.py. Types are those of Numba: an operation of two integers is of int64 (uint64 if both are unsigned),
-one of float32 and an integer or Python's float is of float64, and a variable has one type, which all its assignments
-share. The types of variables are found by writing the function again until no assignment changes them.
+an operation of float32 and an integer or Python's float is of float64, and all assignments to a variable share one
+type. The types of variables are found by writing the function again until no assignment changes a type.
 
 `raise IndexError("...")`, or another class in ERRORS, ends the whole loop: its caller in Python gets the error, without
 the message. Such a loop returns nothing. Python's other errors are not raised: the caller checks places and divisors.
@@ -343,7 +343,7 @@ class Writer(Arithmetic):
         self.leave(self.exit)
 
     def leave(self, label: str) -> None:
-        """Continue at another label; what follows in this block is never reached."""
+        """Continue at another label. The rest of this block is never reached."""
         self.f.jump(label)
         self.f.begin(self.f.label())
 

@@ -43,7 +43,7 @@ class NotALoop(Exception):
 
 @dataclass(eq=False)
 class Array:
-    """An array: the address of its first element; the type of its elements; its sizes; its steps in bytes, or None for
+    """An array: the address of the first element; the type of the elements; the sizes; the steps in bytes, or None for
     C order."""
 
     pointer: Value
@@ -61,8 +61,8 @@ class Pack:
 
 
 def flat_arguments(kinds: Sequence[Kind], name: str = "x") -> list[tuple[str, Type]]:
-    """(name, type) of the numbers that pass arguments of these kinds: an array is its address, its sizes, and its steps
-    if it is not in C order."""
+    """(name, type) of the numbers that pass arguments of these kinds: an array is an address, sizes, and steps if the
+    array is not in C order."""
     found: list[tuple[str, Type]] = []
     for i, kind in enumerate(kinds):
         if isinstance(kind, str):

@@ -1,5 +1,5 @@
-"""Choose the loop for a draw: NumPy's, which needs no start-up, or a compiled one, which is faster but takes 0.05 to
-0.15 s to load."""
+"""Choose the loop for a draw: NumPy's, which needs no start-up, or a compiled loop. The compiled loop is faster but
+takes 0.05 to 0.15 s to load."""
 
 from __future__ import annotations
 

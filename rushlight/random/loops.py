@@ -24,7 +24,7 @@ ULP = F(2.0**-24)
 
 
 def compiled(function: Callable) -> Callable:
-    """The decorator of all loops. A draw waits for its loop: it may not stop after it has read words."""
+    """The decorator of all loops. A draw that has read words may not stop, so the draw waits for the loop."""
     made = program(exact=True)(function)
     of(made).waits = True
     return made
