@@ -45,7 +45,7 @@ from rushlight.loops.llvm import (
 from rushlight.loops.loop_code import Writer
 from rushlight.loops.loop_kinds import Array, NotALoop, common
 
-SAME = ("where", "maximum", "minimum", "fmax", "fmin", "select")  # their operands have one type, which may be any
+SAME = "where maximum minimum fmax fmin select"  # their operands have one type, which may be any
 HALF = Type("half", 2, "f16")
 
 
@@ -60,7 +60,7 @@ def scope() -> dict[str, Any]:
     names |= {name: conversion(kind) for name, kind in CONVERSIONS.items()}
     for dtype, suffix, kind in (("float32", "", FLOAT), ("float64", "64", DOUBLE)):
         for name, f in functions(dtype).items():
-            names[name + suffix] = same(f) if name in SAME else scalar(f, kind)
+            names[name + suffix] = same(f) if name in SAME.split() else scalar(f, kind)
     names |= {"select": same(select), "restrict": restrict, "wide": wide, "shaped": shaped, "abs": absolute}
     names |= {"plus": reordered("fadd", "add"), "times": reordered("fmul", "mul")}
     names |= {"largest": extreme("maximum"), "smallest": extreme("minimum")}
