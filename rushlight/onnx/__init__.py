@@ -20,4 +20,6 @@ def is_in_onnx_export() -> bool:
     return False
 
 
+from rushlight.onnx.module import OnnxModule, load  # noqa: E402
+
 _tell(__name__)

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from rushlight.base.dtypes import DTYPES
 from rushlight.base.errors import not_implemented_error
 from rushlight.serialization.archive import Damaged
 from rushlight.serialization.atomic_write import replacing
@@ -71,6 +72,7 @@ ELEMENTS = {
     26: Element("int2", 2, "int32_data"),
 }
 CODES = {element.name: code for code, element in ELEMENTS.items()}
+TENSOR_TYPES = frozenset(dtype.name for dtype in DTYPES)
 
 
 def numpy_type(code: int) -> np.dtype:
@@ -95,6 +97,11 @@ def code_of(dtype: np.dtype) -> int:
     if name not in CODES:
         raise not_implemented_error(f"ONNX has no tensors of {dtype}: convert the array to another dtype")
     return CODES[name]
+
+
+def has_tensors(dtype: np.dtype) -> bool:
+    """Whether tensors of NumPy's dtype exist; not for strings, float8 or int4."""
+    return dtype.name in TENSOR_TYPES
 
 
 # -- reading ---------------------------------------------------------------------------------------
