@@ -35,7 +35,7 @@ class Constant(NamedTuple):
 
 
 class Program:
-    """A graph: `run(inputs, outer)` returns the outputs. `outer` has the values of the surrounding graph, and `captured`
+    """A graph: `run(inputs, outer)` returns the outputs. `outer` has the values of the surrounding graph, `captured`
     the names of the values that the steps read from `outer`."""
 
     def __init__(self, name: str, inputs: list[str], outputs: list[str], constants: Values):
