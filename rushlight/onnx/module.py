@@ -99,6 +99,16 @@ class OnnxModule(Module):
         outputs = [tensors(value) for value in found]
         return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
+    def code(self) -> str:
+        """The model as a readable Python program with torch's API, which computes the same with the same state_dict.
+
+        The program imports torch and NumPy alone, so that it runs with torch, or with `rushlight run`. Raises
+        NotImplementedError for nodes on strings or on element types that tensors lack.
+        """
+        from .code import code_of
+
+        return code_of(self)
+
     def extra_repr(self) -> str:
         """The inputs, the nodes and the outputs."""
         steps = [str(step) for step in self.graph.steps]

@@ -8,7 +8,7 @@ import numpy as np
 
 import rushlight as torch
 from rushlight import Tensor
-from rushlight.onnx.tensors import has_tensors, numpy_type
+from rushlight.onnx.tensors import CODES, has_tensors, numpy_type
 
 from .table import Value, operator
 
@@ -17,6 +17,11 @@ def torch_type(code: int) -> Any:
     """torch's dtype for ONNX's code of an element type; None if tensors lack it."""
     dtype = numpy_type(code)
     return getattr(torch, dtype.name) if has_tensors(dtype) else None
+
+
+def element_type(x: Any) -> np.dtype:
+    """NumPy's dtype of a tensor or an array."""
+    return numpy_type(CODES[str(x.dtype).removeprefix("torch.")])
 
 
 @operator("Cast")
@@ -28,8 +33,9 @@ def cast(x: Value, *, to: int, saturate: int = 1, round_mode: str = "up") -> Any
 @operator("CastLike")
 def cast_like(x: Value, like: Value, *, saturate: int = 1, round_mode: str = "up") -> Any:
     """x in the element type of `like`."""
-    to = like.dtype.numpy if isinstance(like, Tensor) else like.dtype
-    return converted(x, to, saturate, round_mode)
+    if isinstance(x, Tensor) and isinstance(like, Tensor):
+        return x.to(like.dtype)
+    return converted(x, element_type(like), saturate, round_mode)
 
 
 @operator("BitCast")

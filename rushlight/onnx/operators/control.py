@@ -32,12 +32,17 @@ def loop(trips: Scalar, condition: Scalar, *state: Value, body: Body, n_outputs:
     scans: list[list[Any]] = [[] for _ in range(n_outputs - len(state))]
     going, i = condition is None or bool(condition), 0
     while going and (trips is None or i < trips):
-        out = body(np.array(i), np.array(going), *state)
+        out = body(as_known(i), as_known(going), *state)
         going, state = bool(out[0]), tuple(out[1 : 1 + len(state)])
         for items, item in zip(scans, out[1 + len(state) :]):
             items.append(item)
         i += 1
     return (*state, *(stacked(items) for items in scans))
+
+
+def as_known(value: Any) -> Any:
+    """A number as a value that is known while the model runs."""
+    return np.array(value)
 
 
 def stacked(items: list[Any], axis: int = 0) -> Any:

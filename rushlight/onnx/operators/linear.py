@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import rushlight as torch
 from rushlight import Tensor
+from rushlight.nn import functional as F
 
 from .table import operator
 
@@ -21,6 +22,8 @@ def gemm(
     broadcast: int = 0,
 ) -> Tensor:
     """alpha * a @ b + beta * c."""
+    if transB and not transA and alpha == beta == 1 and a.is_floating_point() and (c is None or c.ndim == 1):
+        return F.linear(a, b, c)
     y = (a.T if transA else a) @ (b.T if transB else b)
     y = y if alpha == 1 else y * alpha
     if not y.is_floating_point():

@@ -10,7 +10,7 @@ import rushlight as torch
 from rushlight import Tensor
 from rushlight.onnx.tensors import numpy_type
 
-from .casts import cast_array, torch_type
+from .casts import cast_array, element_type, torch_type
 from .conv import AUTO_PAD, convolution, padding
 from .table import Fixed, Ints, Value, operator
 
@@ -77,7 +77,7 @@ def zero_type(zero: Any) -> np.dtype:
     """The type of quantized numbers: the zero point's."""
     if zero is None:
         return np.dtype(np.uint8)
-    return zero.dtype.numpy if isinstance(zero, Tensor) else zero.dtype
+    return element_type(zero)
 
 
 @operator("DynamicQuantizeLinear")

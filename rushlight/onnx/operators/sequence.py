@@ -8,7 +8,7 @@ import numpy as np
 
 import rushlight as torch
 
-from .control import stacked
+from .control import as_known, stacked
 from .table import Scalar, Value, operator
 
 
@@ -27,7 +27,7 @@ def sequence_construct(*items: Value) -> list[Any]:
 @operator("SequenceLength")
 def sequence_length(items: Value) -> np.ndarray:
     """The length of a list."""
-    return np.array(len(items))
+    return as_known(len(items))
 
 
 @operator("SequenceAt")
@@ -85,7 +85,7 @@ def optional(x: Value | None = None, *, type: Any = None) -> Any:
 @operator("OptionalHasElement")
 def optional_has_element(x: Value | None = None) -> np.ndarray:
     """Whether the value exists."""
-    return np.array(x is not None)
+    return as_known(x is not None)
 
 
 @operator("OptionalGetElement")
