@@ -141,7 +141,7 @@ ENVIRONMENT = """\
 | `RUSHLIGHT_CACHE` | the folder of compiled loops; default: `rushlight` in the cache folder |
 | `RUSHLIGHT_TRACEBACK=full` | tracebacks show the frames inside rushlight, too |
 | `OPENBLAS_NUM_THREADS`, `MKL_NUM_THREADS` | threads of matrix products at the start |
-| `NUMBA_NUM_THREADS` | the most threads of compiled loops |
+| `OMP_NUM_THREADS` | the most threads of compiled loops |
 """
 INTERNAL = {
     "forward",

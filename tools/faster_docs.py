@@ -25,7 +25,7 @@ TEXT = """\
 Written by `tools/faster_docs.py` from `fast/index.py`. Do not edit.
 
 Each op has a reference kernel, which defines its result. For large arrays some ops also have a
-faster way, usually a loop compiled by Numba. `rushlight.fast.off()`, or `RUSHLIGHT_FAST=0` in the
+faster way, usually a compiled loop. `rushlight.fast.off()`, or `RUSHLIGHT_FAST=0` in the
 environment, switches all faster ways off. Results stay right; their last bits may differ.
 
 A faster way is tried when the op's first array has at least the number of elements in the table. If

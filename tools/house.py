@@ -207,7 +207,7 @@ def measures(root: Path) -> dict[str, str]:
         **{f"files that describe {op}": sum(describes(file, op) for file in files) for op in DESCRIBED},
         "core: files": len(core),
         "core: lines": sum(file.text.count("\n") for file in core),
-        "core: `numba`": sum(len(re.findall("numba", f.text, re.IGNORECASE)) for f in core),
+        "core: `llvmlite`": sum(len(re.findall("llvmlite", f.text, re.IGNORECASE)) for f in core),
         "core: thresholds": sum(is_threshold(node) for name, node in nodes if name in core_names),
         "core: `itemsize`": sum(file.text.count("itemsize") for file in core),
     }

@@ -6,7 +6,7 @@ python conformance.py --candidate rushlight --suite ops --only '^nn\\.functional
 import os
 
 # One thread in each worker: the workers share the cores.
-for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"):
+for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(variable, "1")
 
 import argparse
