@@ -54,7 +54,7 @@ def test_measures(counted):
         "files that describe convolution": 0,
         "core: files": 1,
         "core: lines": 11,
-        "core: `numba`": 1,
+        "core: `llvmlite`": 1,
         "core: thresholds": 1,
         "core: `itemsize`": 1,
     }
