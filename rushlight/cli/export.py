@@ -13,9 +13,9 @@ EXPORT = """\
 Export a model for serving without rushlight. FILE holds the whole model, as
 rushlight.save(model, FILE) writes it; loading it runs code, as pickle does, so
 export only files that you trust. The classes of its modules must be importable.
-Formats: numpy (a short page of NumPy), numba (a program with loops for Numba),
-c (a shared library with a header), wasm (WebAssembly with JavaScript). The page
-"Serve" of the documentation shows each.
+Formats: numpy (Python that needs only NumPy), c (a shared library with a
+header), wasm (WebAssembly with JavaScript). The page "Serve" of the
+documentation shows each.
 """
 SHAPE = re.compile(r"(?:(\w+):)?(\d+(?:x\d+)*)")
 
@@ -34,9 +34,7 @@ def add_export(commands: argparse._SubParsersAction) -> None:
         help="an example of each argument: a shape such as 1x3x64x64 or int64:1x32, or a .npy file",
     )
     export.add_argument("--out", metavar="DIR", type=Path, help="folder to write (default: FILE without its ending)")
-    export.add_argument(
-        "--format", choices=("numpy", "numba", "c", "wasm"), default="numpy", help="default: %(default)s"
-    )
+    export.add_argument("--format", choices=("numpy", "c", "wasm"), default="numpy", help="default: %(default)s")
     export.add_argument("--dynamic", action="store_true", help="take any number of samples")
     export.add_argument("--cpu", default="native", help="for c: native, or a level such as x86-64-v3")
     export.add_argument("--overwrite", action="store_true", help="replace an existing folder")

@@ -40,8 +40,7 @@ class Parts(NamedTuple):
     mark: str  # the prefix of its names
     constants: dict[str, Any]
     loops: dict[str, str]  # name -> text
-    # name -> the loop as NumPy calls on whole arrays; "" if the loop's text needs no machine code
-    wholes: dict[str, str]
+    wholes: dict[str, str]  # name -> the loop as NumPy calls on whole arrays
     memory: str
     functions: str  # `run`, and `bind` if there is something to bind
     new: list[tuple[tuple, Any]]  # (shape, dtype) of the results that get memory of their own

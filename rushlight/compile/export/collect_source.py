@@ -281,7 +281,7 @@ class Bundle:
         if name not in here.statements:
             if hasattr(builtins, name) or name in ("__name__", "__file__"):
                 return None
-            return self.element(module, name)
+            raise CannotBundle(f"{module} uses {name}, which it does not define")
         part = submodule(module, here.statements[name][0], name)
         if part is not None:
             if not isinstance(node, ast.Attribute):
@@ -323,11 +323,6 @@ class Bundle:
             if isinstance(n, (ast.FunctionDef, ast.arg)) or isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
         }
         return f"globals()[{given!r}]" if given in taken else given
-
-    def element(self, module: str, name: str) -> str | None:
-        """The name in the text for a name that the module does not define: a global of loops. `module_text.Module`
-        overrides this."""
-        raise CannotBundle(f"{module} uses {name}, which it does not define")
 
 
 def absolute(node: ast.ImportFrom, module: str) -> str:

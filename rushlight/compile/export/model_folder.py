@@ -1,7 +1,7 @@
 """`rushlight.compiler.export(model, example, folder)`: a model as a folder of Python that needs only NumPy.
 
 The folder is a package. `__init__.py` has a function `model` and reads the weights from weights.safetensors; program.py
-is the compiled program's text (compile/export/module_text.py)."""
+is a short page (compile/export/page_folder.py) or the compiled program's text (compile/export/module_text.py)."""
 
 from __future__ import annotations
 
@@ -14,14 +14,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib.util import module_from_spec, spec_from_file_location
 from keyword import iskeyword
-from math import log2
 from pathlib import Path
-from time import perf_counter
 from typing import Any
 
 import numpy as np
 
-from rushlight.base.dependencies import has_llvmlite
 from rushlight.base.errors import explain, type_error, value_error
 from rushlight.compile.capture.input_sources import keyed
 from rushlight.compile.export.collect_source import CannotBundle
@@ -39,7 +36,7 @@ from rushlight.serialization import save_file
 from rushlight.version import __version__
 
 WEIGHTS = "weights.safetensors"
-FORMATS = "numpy", "numba", "c", "wasm"
+FORMATS = "numpy", "c", "wasm"
 RESULTS = "results[{}]".format, "arg{}".format
 MIN_STORED_BYTES = 1 << 10  # constants from this size on are stored among the weights
 KINDS = {
@@ -68,8 +65,8 @@ def export(
 ) -> Path:
     """Write `model`, for inputs like `example`, to a folder that runs without rushlight.
 
-    `kind`: "numpy" for a short page of NumPy; "numba" for a program with loops that Numba compiles, and that NumPy runs
-    without Numba; "c" for a shared library with a C header; "wasm" for a WebAssembly module with JavaScript.
+    `kind`: "numpy" for Python that needs only NumPy; "c" for a shared library with a C header; "wasm" for a WebAssembly
+    module with JavaScript.
 
         from folder import model
         y = model(x)                      # NumPy arrays in, NumPy arrays out
@@ -77,10 +74,9 @@ def export(
     `model`: a module, which is exported in evaluation mode, or a function of tensors. `example`: a tensor or NumPy
     array, or a tuple of arguments. Inputs must have the example's shapes and dtypes; arguments that are not tensors
     become part of the program. `dynamic`: the arguments with any number of samples, as {"x": {0: "samples"}}; True for
-    all. `cpu`: for "c", "native" or a level of x86-64 such as "x86-64-v3". The folder is
-    written under another name and then renamed. Returns its path. A folder of kind "numba" runs NumPy until compiling
-    pays (`CALLS`, `ready()`: see its __init__.py); so does a folder "numpy" of a model that writes to its buffers or
-    draws random numbers.
+    all. `cpu`: for "c", "native" or a level of x86-64 such as "x86-64-v3". The folder is written under another name and
+    then renamed. Returns its path. A folder "numpy" has a short page of NumPy; if the model writes to its buffers, draws
+    random numbers, checks numbers or has 16-bit floats, the compiled program's text, which is longer.
 
     FileExistsError if the folder exists, unless `overwrite`; ValueError for a name that Python cannot import;
     CannotCompile with the lines if the model has graph breaks (it reads numbers by `item()` or `if`);
@@ -118,16 +114,13 @@ def write(model: Callable, args: tuple, given: list[tuple], name: str, folder: P
         with evaluating(model), no_grad():
             export_library(model, args, given, name, folder, how)
         return
-    if how[0] == "numpy":
-        from rushlight.compile.export.page_folder import write_page
+    from rushlight.compile.export.page_folder import write_page
 
-        with evaluating(model), no_grad():
-            if write_page(model, args, given, name, folder):
-                return
+    with evaluating(model), no_grad():
+        if write_page(model, args, given, name, folder):
+            return
     if any(sampled for *_, sampled in given):
-        which = (
-            "with loops" if how[0] == "numba" else "of a model that writes, draws, checks numbers, or has 16-bit floats"
-        )
+        which = "of a model that writes, draws, checks numbers, or has 16-bit floats"
         raise value_error(f"export: a folder {which} has static sizes", "export it without `dynamic`")
     write_package(model, args, [t for _, t, _ in given], name, folder)
 
@@ -141,22 +134,7 @@ def write_package(model: Callable, args: tuple, flat: list[Any], name: str, fold
     init = beginning(program, model, args, flat, store, name)
     save_file({name: from_array(a) for name, a in store.items()}, folder / WEIGHTS)
     (folder / "program.py").write_text(text)
-    (folder / "__init__.py").write_text(init.replace("CALLED", "inf", 1))
-    calls = calls_of_a_second(folder, [t._array for t in flat]) if "import WEIGHTS, numba" in text else "inf"
-    (folder / "__init__.py").write_text(init.replace("CALLED", str(calls), 1))
-
-
-def calls_of_a_second(folder: Path, inputs: list[np.ndarray]) -> int:
-    """The number of calls that NumPy answers in a second, rounded to a power of two.
-
-    The folder counts calls instead of seconds, so that running a program again gives the same numbers."""
-    with loaded(folder) as package:
-        times = []
-        for _ in range(3):
-            start = perf_counter()
-            package.answer(*inputs)
-            times.append(perf_counter() - start)
-    return 1 << max(0, round(log2(1 / min(times))))
+    (folder / "__init__.py").write_text(init)
 
 
 @contextmanager
@@ -221,7 +199,7 @@ def evaluating(model: Any) -> Iterator[None]:
 
 def program_of(model: Callable, args: tuple) -> Program:
     """The program of the model's forward. CannotCompile with the lines of the graph breaks."""
-    compiled = Compiled(model, True, {"fuse": has_llvmlite(), "threads": False})
+    compiled = Compiled(model, True, {"fuse": False, "threads": False})
     try:
         for _ in range(4):
             compiled(*args)
@@ -285,7 +263,7 @@ def own_text(parts: Any) -> str:
 
 
 def beginning(program: Program, model: Any, args: tuple, flat: list[Any], store: dict[str, Any], folder: str) -> str:
-    """The text of __init__.py, with CALLED in place of the number of calls."""
+    """The text of __init__.py."""
     paths = {id(t): path for t, path in tensors_of(args, parameter_names(model, len(args)))}
     inputs = [(paths[id(t)], t._array.shape, t._array.dtype.name) for t in flat]
     shown = [f"{path}: {dtype}{list(shape)}" for path, shape, dtype in inputs]
@@ -296,7 +274,6 @@ def beginning(program: Program, model: Any, args: tuple, flat: list[Any], store:
         version=__version__,
         folder=folder,
         shown=f"y = model({signature})",
-        calls="CALLED",
         inputs=", ".join(map(repr, inputs)),
         kinds=kinds,
         signature=signature,

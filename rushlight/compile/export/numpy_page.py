@@ -6,7 +6,6 @@ samples: a size that differs is a multiple of the number of samples."""
 
 from __future__ import annotations
 
-import ast
 import builtins
 import inspect
 import json
@@ -39,23 +38,6 @@ def has_page(graph: Graph) -> bool:
     )
 
 
-class Plain(Module):
-    """Copies kernels without their faster ways."""
-
-    IGNORED = ("site", "in_single")  # decorators without an effect on float32 and float64
-
-    def meaning(self, module: str, node: Any) -> str | None:
-        if isinstance(node, ast.Name) and node.id in self.IGNORED:
-            return None
-        return super().meaning(module, node)
-
-    def write(self, module: str, statement: ast.stmt) -> None:
-        before = len(self.texts)
-        super().write(module, statement)
-        for k in range(before, len(self.texts)):
-            self.texts[k] = re.sub(rf"(?m)^@({'|'.join(self.IGNORED)})\b.*\n", "", self.texts[k])
-
-
 class Page:
     """Writes the lines of a graph. `twin`: the graph of 3 samples, if `graph` is of 2 and the page for any number.
 
@@ -70,7 +52,7 @@ class Page:
         self.dynamic = twin is not None
         self.of: dict[Value, str] = {}  # value -> its expression
         self.taken = {*paths}
-        self.kernels = Plain("", True)
+        self.kernels = Module("", ("in_single",))  # without an effect on float32 and float64
         self.kernels.owner |= dict.fromkeys([*dir(numpy_functions), "W", "model"], "reserved")
         self.used = {v for s in graph.steps for v in values_in(s.args)} | {*graph.results}
         self.lines: list[str] = []
@@ -223,15 +205,12 @@ def parameters(paths: Sequence[str]) -> list[str]:
 
 def page(made: Page, title: str, doc: str, result: str) -> str:
     """The text of program.py, after `made.write()`. `result`: the expression for the model's result."""
-    made.kernels.loops()
     samples = []
     if made.dynamic and SAMPLES in "\n".join(made.lines):
         samples = [f"{SAMPLES} = len({made.first})"]
     lines = [*samples, *made.lines, f"return {result}"]
     body = [textwrap.indent(wrapped(line), "    ") for line in lines]
     functions = [*made.functions(), *made.kernels.texts]
-    if re.search(r"\bnumba\b", "".join(made.kernels.texts)):
-        functions.insert(0, "numba = None  # NumPy does the work of loops")
     text = "\n".join([*functions, *body])
     imports = {"import numpy as np": None, **made.kernels.imports}
     imports |= {"import math": None} if "math." in text else {}

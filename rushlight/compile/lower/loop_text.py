@@ -120,10 +120,11 @@ class Kernel:
         parameters = [self.names[v] for v in self.looped] + self.shared + ["sums"] * bool(self.sums) + self.constants()
         return f"def {name}({', '.join(parameters)}):\n" + "\n".join("    " + line for line in self.lines) + "\n"
 
-    def finishing(self, name: str) -> str:
-        """The function that turns totals into results, where the loop runs in parts."""
+    def finishing(self, name: str, first: tuple[str, ...] = ("restrict()",)) -> str:
+        """The function that turns totals into results, where the loop runs in parts. `first`: its first statements."""
         parameters = ["sums"] + [self.names[v] for v in self.after] + self.constants()
-        return f"def {name}({', '.join(parameters)}):\n" + "\n".join("    " + line for line in self.finish) + "\n"
+        lines = "".join([f"    {line}\n" for line in (*first, *self.finish)])
+        return f"def {name}({', '.join(parameters)}):\n{lines}"
 
     def constants(self) -> list[str]:
         return [f"c{i}" for i in range(len(self.numbers))]
@@ -291,7 +292,7 @@ class Kernel:
         if self.parallel and sums:
             for i in range(len(sums)):
                 self.put(0, f"sums[{i}] = sum{i}")
-            self.sums, loop, self.lines = sums, self.lines, ["restrict()"]
+            self.sums, loop, self.lines = sums, self.lines, []
             for v in self.reads:
                 if not any(self.varying(v)):
                     self.load(v, 0)

@@ -1,17 +1,18 @@
-"""A loop as NumPy calls on whole arrays, for a program that runs without machine code.
+"""A loop as NumPy calls on whole arrays, for an exported program.
 
 def loop_0(x0, x1, out0):
     for i in ...:
         for j in ...:
             out0[i, j] = maximum(x0[i, j] + x1[j], f32(0))
 
-def loop_0_whole(x0, x1, out0):
-    out0[...] = maximum(x0 + x1, f32(0))
+def loop_0(x0, x1, out0):
+    out0[...] = kernels.maximum(x0 + x1, f32(0))
 """
 
 from __future__ import annotations
 
-from collections.abc import Set
+import re
+from collections.abc import Mapping, Set
 from typing import Any
 
 from rushlight.compile.graph import Store, Value, values_in
@@ -19,17 +20,22 @@ from rushlight.compile.lower.loop_text import Kernel
 from rushlight.compile.passes.decompose import REDUCTIONS
 from rushlight.compile.passes.fuse import COLUMN, END, ROW, Cluster, same_elements
 from rushlight.fast.rule_text import SHORT, Scalar
+from rushlight.loops import scalar_math
 from rushlight.ops.reduce import reduce
 
+# a function of the scalars world: its name in the op table, and 64 for float64
+FUNCTION = re.compile(rf"(?<![\w.])({'|'.join(sorted(scalar_math.NAMES - {'abs'}))})(64)?\(")
 UFUNC = {reduce.sum.op: "add", reduce.amax.op: "maximum", reduce.amin.op: "minimum"}
 
 
 class Whole(Kernel):
     """Writes the function, with the loop's parameters. Sums of rows keep their dimension: (n, 1)."""
 
-    def __init__(self, cluster: Cluster, wanted: Set[Value], threads: bool = False):
+    def __init__(
+        self, cluster: Cluster, wanted: Set[Value], threads: bool = False, slots: Mapping[Value, int] = {}
+    ):
         self.large: set[Value] = set()  # values whose text is an array of the loop's full shape
-        super().__init__(cluster, set(wanted), threads)
+        super().__init__(cluster, set(wanted), threads, slots)
         self.sums = [s for s in self.steps if self.parallel and self.is_total(s)]
 
     def is_total(self, step: Any) -> bool:
@@ -48,7 +54,7 @@ class Whole(Kernel):
         totals = 0
         for step in self.steps:
             if isinstance(step, Store):
-                later.append(f"{self.lifted(step.target)}[...] = {self.named(step.value)}")
+                later.append(f"{self.place_of(step.target)} = {self.named(step.value)}")
                 continue
             out = step.outs[0]
             if self.parallel and self.is_total(step):
@@ -86,7 +92,7 @@ class Whole(Kernel):
         """The text of an array with dimensions of size 1 inserted, so that it broadcasts to the loop's shape."""
         varying, name = self.varying(v), self.names[v]
         if not any(varying):
-            return f"{name}[()]"
+            return f"{name}[{self.index(v)}]"
         if all(varying[varying.index(True) :]):
             return name
         return f"{name}[{', '.join(':' if varies else 'None' for varies in varying)}]"
@@ -111,5 +117,9 @@ class Whole(Kernel):
         return f"np.{UFUNC[step.entry]}.reduce({text}, 1, keepdims=True)"
 
     def text(self, name: str) -> str:
-        """The function's text; "" if the loop's own text needs no machine code: it computes numbers without a loop."""
-        return super().text(name) if self.merged and self.cluster.space else ""
+        return on_arrays(super().text(name))
+
+
+def on_arrays(text: str) -> str:
+    """The text with the table's kernels for the functions of the scalars world, which take arrays and numbers."""
+    return FUNCTION.sub(r"kernels.\1(", text)

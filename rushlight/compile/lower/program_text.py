@@ -14,7 +14,7 @@ from rushlight.compile.graph import Call, Graph, Store, Value, is_reshape, is_vi
 from rushlight.compile.lower.join_statements import MAX_JOINED, MAX_SMALL_WORK, Joints, call, early
 from rushlight.compile.lower.loop_text import Kernel, slots_of, work
 from rushlight.compile.lower.memory_plan import Plan, orders
-from rushlight.compile.lower.numpy_loops import Whole
+from rushlight.compile.lower.numpy_loops import Whole, on_arrays
 from rushlight.compile.lower.page_text import page_of
 from rushlight.compile.lower.small_matmul import COPY, is_small
 from rushlight.compile.lower.small_matmul import text as product_text
@@ -66,8 +66,7 @@ class Lowering:
         self.constants: dict[str, Any] = {}
         self.count = 0
         self.kernels: dict[str, str] = {}  # text of a loop without its name -> the loop's name
-        # name of a loop -> its version for whole arrays (compile/lower/numpy_loops.py)
-        self.wholes: dict[str, str] = {}
+        self.wholes: dict[str, str] = {}  # name of a loop -> its version for whole arrays
         self.setup: list[str] = []  # statements that run once
         self.binding: list[str] = []  # statements that run when a parameter's memory changes
         self.bound = [v for v in graph.inputs if v.source[0] == "state"]
@@ -185,9 +184,7 @@ class Lowering:
             kernel = Kernel(cluster, self.wanted(cluster), slots=self.slotted(kernel))
         name = self.loop(kernel.text(""))
         if name not in self.wholes:
-            whole = Whole(cluster, self.wanted(cluster), self.threads) if cluster.space else None
-            # a loop on single numbers needs no version for whole arrays
-            self.wholes[name] = whole.text(f"{name}_whole") if whole else ""
+            self.wholes[name] = Whole(cluster, self.wanted(cluster), self.threads, kernel.slots).text(name)
         for v in kernel.outs:
             if v not in self.slots:
                 self.make(v)
@@ -205,7 +202,9 @@ class Lowering:
         self.lines.append(f"in_parts({name}, ({', '.join([*arrays, *numbers])},), {tuple(how)})")
         if kernel.sums:
             after = [sums, *(given[v] for v in kernel.after), *numbers]
-            self.lines.append(f"{self.loop(kernel.finishing(''))}({', '.join(after)})")
+            name = self.loop(kernel.finishing(""))
+            self.wholes[name] = on_arrays(kernel.finishing(name, ()))
+            self.lines.append(f"{name}({', '.join(after)})")
 
     def write_copy(self, store: Store) -> None:
         target, value = self.array(store.target), self.array(store.value)
@@ -219,7 +218,7 @@ class Lowering:
             self.lines.append(f"copyto({target}, {value})")
             return
         name = self.loop(COPY)
-        self.wholes.setdefault(name, f"def {name}_whole(x0, out0):\n    copyto(out0, x0)\n")
+        self.wholes.setdefault(name, f"def {name}(x0, out0):\n    copyto(out0, x0)\n")
         self.lines.append(call(name, [value, target], True))
 
     def slotted(self, kernel: Kernel) -> dict[Value, int]:
@@ -288,7 +287,7 @@ class Lowering:
         turns = a is not step.args[0], b is not step.args[1]
         name = self.loop(product_text(step, *turns))
         a_text, b_text = (f"{x}.T" if turn else x for x, turn in zip("ab", turns))
-        self.wholes.setdefault(name, f"def {name}_whole(a, b, out):\n    matmul({a_text}, {b_text}, out=out)\n")
+        self.wholes.setdefault(name, f"def {name}(a, b, out):\n    matmul({a_text}, {b_text}, out=out)\n")
         self.make(step.outs[0])
         self.lines.append(call(name, [self.array(a), self.array(b), step.outs[0].name], True))
 
