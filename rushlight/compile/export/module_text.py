@@ -229,11 +229,7 @@ def closure(function: Any) -> dict[str, Any]:
 
 
 def kernel_modules() -> list[Any]:
-    return [
-        m
-        for name, m in list(sys.modules.items())
-        if name.startswith("rushlight.kernels.") and m is not None
-    ]
+    return [m for name, m in list(sys.modules.items()) if name.startswith("rushlight.kernels.") and m is not None]
 
 
 def written_rule(kernel: Any) -> Any:

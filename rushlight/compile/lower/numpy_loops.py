@@ -31,9 +31,7 @@ UFUNC = {reduce.sum.op: "add", reduce.amax.op: "maximum", reduce.amin.op: "minim
 class Whole(Kernel):
     """Writes the function, with the loop's parameters. Sums of rows keep their dimension: (n, 1)."""
 
-    def __init__(
-        self, cluster: Cluster, wanted: Set[Value], threads: bool = False, slots: Mapping[Value, int] = {}
-    ):
+    def __init__(self, cluster: Cluster, wanted: Set[Value], threads: bool = False, slots: Mapping[Value, int] = {}):
         self.large: set[Value] = set()  # values whose text is an array of the loop's full shape
         super().__init__(cluster, set(wanted), threads, slots)
         self.sums = [s for s in self.steps if self.parallel and self.is_total(s)]

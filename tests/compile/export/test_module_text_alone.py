@@ -1,4 +1,4 @@
-"""The text of a program runs in a process that has no rushlight, with Numba to the same bits, and without it."""
+"""The text of a program runs in a process that has only NumPy: to the same bits, or near those of loops."""
 
 from __future__ import annotations
 
@@ -17,12 +17,13 @@ from rushlight.compile.capture.input_sources import find
 from rushlight.compile.export.collect_source import Bundle
 from rushlight.compile.export.module_text import Module
 from rushlight.core.table import TABLE
+from rushlight.loops import budget
 from rushlight.nn import functional as F
 
 RUN = """
 import sys
 import numpy as np
-for name in ("rushlight", "scipy", *sys.argv[1:]):
+for name in ("rushlight", "scipy", "llvmlite"):
     sys.modules[name] = None                      # importing it fails
 import program
 given = np.load("given.npz")
@@ -33,14 +34,14 @@ np.savez("made.npz", *results, *grads, *arrays)
 """
 
 
-def run_alone(text, arrays, folder, without=()):
+def run_alone(text, arrays, folder):
     """What `call` of the text gives in a process of its own, and what it leaves in its arguments."""
     folder.mkdir(exist_ok=True)
     (folder / "program.py").write_text(text)
     (folder / "run.py").write_text(RUN)
     np.savez(folder / "given.npz", **{str(i): a for i, a in enumerate(arrays)})
     env = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
-    done = subprocess.run([sys.executable, "run.py", *without], cwd=folder, env=env, capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "run.py"], cwd=folder, env=env, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     made = np.load(folder / "made.npz")
     return [made[f"arr_{i}"] for i in range(len(made.files))]
@@ -123,13 +124,22 @@ def given_to(program, args):
     return [find(source, list(args))._array.copy() for source in program.forward.sources]
 
 
+def near(got, wanted):
+    np.testing.assert_allclose(got, wanted, rtol=1e-5, atol=1e-6)
+
+
 @pytest.mark.exhaustive(every=3)
+@pytest.mark.parametrize("backend", ["numpy", "loops"])
 @pytest.mark.parametrize("make", [mlp, lenet, gpt])
-def test_a_training_step_runs_alone_to_the_same_bits(make, tmp_path):
-    pytest.importorskip("llvmlite")
+def test_a_training_step_runs_alone(make, backend, tmp_path, monkeypatch):
+    """To the same bits as the reference kernels."""
+    if backend == "loops":
+        pytest.importorskip("llvmlite")
+    else:
+        monkeypatch.setattr(budget, "allowed", False)
     torch.manual_seed(0)
     step, args = make()
-    compiled, program = program_of(step, args, "numba")
+    compiled, program = program_of(step, args, backend)
     given, text = given_to(program, args), program.source
     loss = compiled(*args)
     assert len(programs(compiled)) == 1
@@ -140,33 +150,74 @@ def test_a_training_step_runs_alone_to_the_same_bits(make, tmp_path):
     assert "test_module_text_alone.py:" in text  # the user's lines
     for got, wanted in zip(run_alone(text, given, tmp_path), want, strict=True):
         assert got.dtype == wanted.dtype
-        assert got.tobytes() == wanted.tobytes()
-    for got, wanted in zip(run_alone(text, given, tmp_path, ("numba",)), want, strict=True):
-        np.testing.assert_allclose(got, wanted, rtol=1e-5, atol=1e-6)
+        if backend == "numpy":
+            assert got.tobytes() == wanted.tobytes()
+        near(got, wanted)
 
 
 @pytest.mark.faster
 def test_attention_that_is_enough_for_its_loops_runs_alone(tmp_path):
     pytest.importorskip("llvmlite")
     args = (torch.randn(1, 4, 64, 32),)
-    compiled, program = program_of(lambda x: F.scaled_dot_product_attention(x, x, x, is_causal=True) * 2, args, "numba")
-    assert re.search(r"attention_loops = SimpleNamespace\(back=back, forward=forward\)", program.source)
-    got, *_ = run_alone(program.source, given_to(program, args), tmp_path, ("numba",))  # to compile them takes 10 s
-    np.testing.assert_allclose(got, compiled(*args).numpy(), rtol=1e-5, atol=1e-6)
+    compiled, program = program_of(lambda x: F.scaled_dot_product_attention(x, x, x, is_causal=True) * 2, args, "loops")
+    got, *_ = run_alone(program.source, given_to(program, args), tmp_path)
+    near(got, compiled(*args).numpy())
+
+
+def functions(x, y):
+    """The functions that loops contain, on numbers between 0 and 1."""
+    one = [
+        *(x.erf(), x.erfc(), x.lgamma(), x.erfinv(), x.exp(), x.expm1(), x.exp2(), x.log(), x.log1p(), x.log2()),
+        *(x.log10(), x.sin(), x.cos(), x.tan(), x.asin(), x.acos(), x.atan(), x.sinh(), x.cosh(), x.tanh(), x.asinh()),
+        *((x + 1).acosh(), x.atanh(), x.sigmoid(), x.sqrt(), x.rsqrt(), x.sign(), x.floor(), x.ceil(), x.trunc()),
+        *((x * 9).round(), F.gelu(x), F.softplus(x), x.isnan().to(x.dtype), (x / 0).isinf().to(x.dtype)),
+    ]
+    two = [torch.maximum(x, y), torch.minimum(x, y), torch.fmax(x, y), torch.fmin(x, y), torch.atan2(x, y)]
+    two += [torch.hypot(x, y), x**y, torch.copysign(x, -y), torch.where(x < y, x, y), torch.logaddexp(x, y)]
+    return sum(f * (k + 1) for k, f in enumerate([*one, *two]))
+
+
+def rows(x, y):
+    """Sums and maxima along rows, columns and both; numbers between loops; writes."""
+    p = torch.softmax(x, -1)
+    scale = (p * y).sum() + x.amax().exp()
+    y.mul_(0.5).add_(p)
+    mean = (x * scale.sqrt()).mean(0)
+    return p * scale, mean, (x - mean).square().sum(), scale.log() * 2 + 1
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize(
+    ("function", "size"), [(functions, (4, 5)), (functions, ()), (rows, (6, 7)), (rows, (2100, 2048))]
+)
+def test_loops_run_alone_on_whole_arrays(function, size, dtype, tmp_path):
+    """The largest arrays are divided among the cores."""
+    pytest.importorskip("llvmlite")
+    torch.manual_seed(0)
+    args = tuple(torch.rand(size, dtype=dtype) * 0.98 + 0.01 for _ in range(2))
+    compiled, program = program_of(function, args, "loops")
+    given, text = given_to(program, args), program.source
+    assert re.search(r"(?m)^def loop_\d+\(", text)
+    assert not re.search(r"restrict|numba|llvm", text)
+    made = compiled(*args)
+    want = [t.numpy() for t in (made if isinstance(made, tuple) else (made,))] + [args[1].numpy()] * (function is rows)
+    got = run_alone(text, given, tmp_path)
+    for a, b in zip([*got[: len(want) - (function is rows)], *got[-1:] * (function is rows)], want, strict=True):
+        assert a.dtype == b.dtype
+        near(a, b)
 
 
 def test_every_kernel_of_the_table_has_a_text():
     """As one module for all: names that modules use for different things are told apart."""
     text = Module("")
     kernels = {name: text.kernel(name) for name in sorted(TABLE)}
-    text.loops()
     names = {"__name__": "alone"}
     exec(
         "from __future__ import annotations\nimport numpy as np\nfrom numpy import asarray, copyto, inf, matmul, nan\n"
         + "\n".join([*text.imports, *text.texts]),
         names,
     )
-    assert "import rushlight" not in "\n".join(text.texts)
+    assert not re.search(r"rushlight import|import rushlight|fast\.|numba|llvm", "\n".join(text.texts))
     x = np.linspace(0.1, 0.9, 6, dtype=np.float32).reshape(2, 3)
     alike = 0
     for name, kernel in kernels.items():
