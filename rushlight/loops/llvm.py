@@ -347,8 +347,12 @@ class Module:
         return engine
 
     def optimized(self) -> bytes:
-        """The machine code as an object file for this process, after LLVM's optimization passes: loops are vectorized,
-        and variables live in registers."""
+        """The machine code as an object file for this process, after LLVM's optimization passes."""
+        module, machine = self.improved()
+        return machine.emit_object(module)
+
+    def improved(self) -> tuple[Any, Any]:
+        """`parsed` after LLVM's optimization passes: loops are vectorized, and variables live in registers."""
         llvm = binding()
         module, machine = self.parsed()
         self.let_go()
@@ -356,7 +360,7 @@ class Module:
         options.loop_vectorization = options.slp_vectorization = True
         builder = llvm.create_pass_builder(machine, options)
         builder.getModulePassManager().run(module, builder)
-        return machine.emit_object(module)
+        return module, machine
 
     def let_go(self) -> None:
         """Drop the functions, which are reference cycles with the module and with their arguments."""

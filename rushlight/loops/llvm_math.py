@@ -71,7 +71,6 @@ def kind(dtype: str) -> SimpleNamespace:
     """Constants and bit tricks of "float32" or "float64"."""
     wide = dtype == "float64"
     k = SimpleNamespace(real=F64 if wide else F32, int=I64 if wide else I32, select=select)
-    k.jit = k.inlined = lambda f: f
     k.digits, k.bias, k.libm = (52, 1023, Libm()) if wide else (23, 127, Libm())
     real, whole = k.real.dtype.type, k.int.dtype.type
     k.bits = lambda x: as_bits(x, k.int.kind) if isinstance(x, Value) else real(x).view(whole)

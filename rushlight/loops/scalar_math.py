@@ -1,5 +1,6 @@
-"""The scalars world: the meaning of `exp`, `tanh`, `where`... inside a Numba loop, chosen so that LLVM vectorizes the
-loop.
+"""The scalars world: the meaning of `exp`, `tanh`, `where`... inside a loop, chosen so that LLVM vectorizes the loop.
+
+The formulas are functions of values of LLVM IR. `k`: the constants and bit tricks of a real type (llvm_math.kind).
 
 Functions of libm are calls, and a loop with calls is not vectorized. Here the functions are plain arithmetic without
 branches: argument reduction after Cody and Waite ("Software Manual for the Elementary Functions", 1980), or for sin and
@@ -20,14 +21,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import cache
 from types import SimpleNamespace
 
 import numpy as np
 
-from rushlight.base.text import define
 from rushlight.loops import minimax_polynomials as minimax
-from rushlight.loops.intrinsics import backend
 
 NEAR = 2.0**19  # limit up to which near_sin and near_cos are accurate
 
@@ -38,41 +36,22 @@ LIBM = ("asin", "acos", "atan", "atan2", "sinh", "cosh", "asinh", "acosh", "atan
 
 
 def horner(coefficients: tuple[float, ...], k: SimpleNamespace) -> Callable:
-    """x -> c0 + x (c1 + x (c2 + ...)), unrolled, in the real type of `k`."""
-    text = f"c{len(coefficients) - 1}"
-    for i in reversed(range(len(coefficients) - 1)):
-        text = f"({text} * x + c{i})"
-    names = {f"c{i}": k.real(c) for i, c in enumerate(coefficients)} | {"__name__": __name__}
-    return k.jit(define(f"def horner(x):\n    return {text}\n", "horner", names, "polynomial"))
+    """x -> c0 + x (c1 + x (c2 + ...)), in the real type of `k`."""
+    *others, last = map(k.real, coefficients)
 
+    def polynomial(x):
+        total = last
+        for c in reversed(others):
+            total = total * x + c
+        return total
 
-@cache
-def kind(real: type) -> SimpleNamespace:
-    """Constants and bit tricks of one real type."""
-    b, wide = backend(), real is np.float64
-    k = SimpleNamespace(real=real, int=np.int64 if wide else np.int32, select=b.select, jit=b.jit)
-    types = (b.numba.float64, b.numba.int64) if wide else (b.numba.float32, b.numba.int32)
-    k.bits, k.unbits, k.scaled = b.cast_bits(*types), b.cast_bits(*reversed(types)), b.scaled
-    k.digits, k.bias = (52, 1023) if wide else (23, 127)
-    # x + magic - magic rounds x; the low bits of x + magic hold the integer
-    k.magic = real(1.5 * 2.0**k.digits)
-    # its low bits are zero: its product with n is exact
-    k.ln2_hi = real(0.693145751953125 if wide else 0.693359375)
-    k.ln2_lo = real(1.42860682030941723212e-06 if wide else -2.12194440054690583e-4)
-    bits, unbits, integer, minus = k.bits, k.unbits, k.int, real(-0.0).view(k.int)
-    # a >= 0 with x's sign
-    k.signed = b.jit(lambda a, x: unbits(integer(bits(a) | integer(bits(x) & minus))))
-    k.tiny, k.inf, k.nan = np.finfo(real).tiny, real(np.inf), real(np.nan)
-    k.f32, k.f64, k.i32, k.inlined, k.libm = np.float32, np.float64, np.int32, b.inlined, b.libm
-    k.floor, k.ceil, k.trunc, k.rint, k.sqrt = np.floor, np.ceil, np.trunc, np.rint, np.sqrt
-    k.double = k if wide else kind(np.float64)
-    return k
+    return polynomial
 
 
 def exponentials(k: SimpleNamespace) -> dict[str, Callable]:
     """exp(x) = 2^n exp(r), n = round(x / ln 2), |r| <= ln 2 / 2."""
     zero, one, two, half, magic = k.real(0), k.real(1), k.real(2), k.real(0.5), k.magic
-    hi, lo, signed = k.ln2_hi, k.ln2_lo, k.signed
+    hi, lo, signed, scaled = k.ln2_hi, k.ln2_lo, k.signed, k.scaled
     select, bits, unbits, integer = k.select, k.bits, k.unbits, k.int
     digits, bias, start = k.int(k.digits), k.int(k.bias), magic.view(k.int)
     log2e, ln2 = k.real(1 / math.log(2)), k.real(math.log(2))
@@ -83,30 +62,19 @@ def exponentials(k: SimpleNamespace) -> dict[str, Callable]:
     end = k.real(20 if wide else 9.1)  # for larger x, tanh is 1
     poly = horner(minimax.EXP64 if wide else minimax.EXP32, k)
 
-    @k.jit
     def power2(i):  # 2^i for i in the range of exponents
         return unbits(integer(integer(i + bias) << digits))
 
-    @k.jit
-    def by_halves(p, i):  # p 2^i in two steps, right for denormals and at the upper end
-        first = integer(i >> integer(1))
-        return p * power2(first) * power2(integer(i - first))
-
-    scaled = k.scaled or by_halves
-
-    @k.jit
     def reduced(x):  # x -> n as an integer, r
         t = x * log2e + magic
         n = t - magic
         return integer(bits(t) - start), (x - n * hi) - n * lo
 
-    @k.jit
     def exp(x):
         x = select(x > most, most, x)
         n, r = reduced(select(x < least, least, x))
         return scaled(one + (r + r * r * poly(r)), n)
 
-    @k.jit
     def exp2(x):
         x = select(x > most2, most2, x)
         x = select(x < least2, least2, x)
@@ -114,7 +82,6 @@ def exponentials(k: SimpleNamespace) -> dict[str, Callable]:
         r = (x - (t - magic)) * ln2
         return scaled(one + (r + r * r * poly(r)), integer(bits(t) - start))
 
-    @k.jit
     def expm1(x):  # 2^n expm1(r) + (2^n - 1), halved until the end to avoid overflow
         top = select(x > most, most, x)
         n, r = reduced(select(top < -end * two - two, -end * two - two, top))
@@ -122,7 +89,6 @@ def exponentials(k: SimpleNamespace) -> dict[str, Callable]:
         y = (s * (r + r * r * poly(r)) + (s - half)) * two
         return select(x == zero, x, y)
 
-    @k.jit
     def tanh(x):  # e / (e + 2), e = expm1(2 |x|), which needs no special cases
         a = abs(x)
         n, r = reduced(two * select(a > end, end, a))
@@ -130,7 +96,9 @@ def exponentials(k: SimpleNamespace) -> dict[str, Callable]:
         e = s * (r + r * r * poly(r)) + (s - one)
         return signed(e / (e + two), x)
 
-    sigmoid = k.jit(lambda x: one / (one + exp(-x)))
+    def sigmoid(x):
+        return one / (one + exp(-x))
+
     return {"exp": exp, "exp2": exp2, "expm1": expm1, "tanh": tanh, "sigmoid": sigmoid}
 
 
@@ -146,33 +114,27 @@ def logarithms(k: SimpleNamespace) -> dict[str, Callable]:
     t_hi = k.real(0.3010299950838089 if wide else 0.301025390625)  # log10(2) in two parts
     t_lo = k.real(5.801722962879576e-10 if wide else math.log10(2) - 0.301025390625)
 
-    @k.jit
     def exponent(i):  # for a positive normal number given by its bits
         return integer(integer(i - root) >> digits)
 
-    @k.jit
     def split(x):  # x -> e, f with x = 2^e (1 + f)
         small = x < tiny
         i = bits(select(small, x * up, x))
         e = exponent(i)
         return real(e) - select(small, lift, zero), unbits(integer(i - integer(e << digits))) - one
 
-    @k.jit
     def bend(f):  # f - log(1 + f), about f^2 / 2: small compared with f
         s = f / (two + f)
         z = s * s
         return s * (f - z * poly(z))
 
-    @k.jit
     def ends(x, y):  # y for 0 < x < inf, otherwise the logarithm's limits
         return select(x < inf, select(x > zero, y, select(x == zero, -inf, nan)), x)
 
-    @k.jit
     def log(x):
         e, f = split(x)
         return ends(x, e * hi + (f - (bend(f) - e * lo)))
 
-    @k.jit
     def log1p(x):  # 1 + x = u + c exactly; c is added to f
         u, b = one + x, (one + x) - one
         c = (one - (u - b)) + (x - b)
@@ -183,12 +145,10 @@ def logarithms(k: SimpleNamespace) -> dict[str, Callable]:
         y = ends(u, real(e) * hi + (f - (bend(f) - real(e) * lo)))
         return select(x == zero, x, y)
 
-    @k.jit
     def log2(x):
         e, f = split(x)
         return ends(x, e + (f - bend(f)) * log2e)
 
-    @k.jit
     def log10(x):
         e, f = split(x)
         return ends(x, e * t_hi + ((f - bend(f)) * log10e + e * t_lo))
@@ -231,11 +191,9 @@ def reduction(k: SimpleNamespace, k64: SimpleNamespace) -> Callable:
     s0, s1, s2, s3, s4 = (np.float64(2.0 ** (-25 * j)) for j in range(5))
     f32, f64, i32 = k.f32, k.f64, k.i32
 
-    @k.jit
     def pick(a, v0, v1, v2, v3, v4):
         return select(a < e1, v0, select(a < e2, v1, select(a < e3, v2, select(a < e4, v3, v4))))
 
-    @k.jit
     def reduced(x):
         a = abs(x)
         y = f64(x) * pick(a, s0, s1, s2, s3, s4)
@@ -254,31 +212,25 @@ def circular(k: SimpleNamespace, k64: SimpleNamespace) -> dict[str, Callable]:
     one, half, two, sign, i32 = k.real(1), k.real(0.5), np.int32(2), np.int32(30), k.i32
     sin_poly, cos_poly = horner(minimax.SIN32, k), horner(minimax.COS32, k)
 
-    @k.jit
     def sine(r):
         z = r * r
         return r + r * (z * sin_poly(z))
 
-    @k.jit
     def cosine(r):
         z = r * r
         return one - (half * z - z * z * cos_poly(z))
 
-    @k.jit
     def flip(y, n):  # -y in the lower half of the circle
         return unbits(i32(bits(y) ^ i32(i32(n & two) << sign)))
 
-    @k.jit
     def sin(x):
         n, r = reduced(x)
         return flip(select((n & 1) != 0, cosine(r), sine(r)), n)
 
-    @k.jit
     def cos(x):
         n, r = reduced(x)
         return flip(select((n & 1) != 0, sine(r), cosine(r)), i32(n + i32(1)))
 
-    @k.jit
     def tan(x):
         n, r = reduced(x)
         s, c, odd = sine(r), cosine(r), (n & 1) != 0
@@ -294,7 +246,6 @@ def near_circle(k: SimpleNamespace) -> dict[str, Callable]:
     p1, p2, p3 = map(k.real, (1.5707963267341256, 6.077100506303966e-11, 2.0222662487959506e-21))
     ratio, sin_poly, cos_poly = k.real(2 / math.pi), horner(minimax.SIN64, k), horner(minimax.COS64, k)
 
-    @k.jit
     def reduced(x):  # n in the low bits; n p1 and n p2 are exact: 33 bits and 19
         t = x * ratio + magic
         n = t - magic
@@ -304,27 +255,22 @@ def near_circle(k: SimpleNamespace) -> dict[str, Callable]:
         y = r + e
         return bits(t), y, (r - y) + e
 
-    @k.jit
     def sine(y, e):
         z = y * y
         return y + (y * (z * sin_poly(z)) + e * (one - half * z))
 
-    @k.jit
     def cosine(y, e):
         z = y * y
         a = one - half * z
         return a + (((one - a) - half * z) + (z * z * cos_poly(z) - y * e))
 
-    @k.jit
     def flip(y, n):
         return unbits(i64(bits(y) ^ i64(i64(n & two) << sign)))
 
-    @k.jit
     def sin(x):
         n, y, e = reduced(x)
         return select(x == zero, x, flip(select((n & 1) != 0, cosine(y, e), sine(y, e)), n))
 
-    @k.jit
     def cos(x):
         n, y, e = reduced(x)
         return flip(select((n & 1) != 0, sine(y, e), cosine(y, e)), i64(n + i64(1)))
@@ -342,13 +288,11 @@ def bells(k: SimpleNamespace, own: dict[str, Callable], wide: dict[str, Callable
     eleven, half, f32, f64, trunc = np.float64(11), k.real(0.5), k.f32, k.f64, k.trunc
     one64, half64, two64, zero64 = map(np.float64, (1, 0.5, 2, 0))
 
-    @k.jit
     def erf(x):
         a = abs(x)
         b = select(a > four, four, a)
         return select(a < one, x + x * near(x * x), signed(one - exp(-far(b - one)), x))
 
-    @k.jit
     def erfc(x):
         d = f64(x)
         a = abs(d)
@@ -356,7 +300,6 @@ def bells(k: SimpleNamespace, own: dict[str, Callable], wide: dict[str, Callable
         y = exp64(-a * a) * tail(one64 / (one64 + half64 * a))
         return f32(select(d < zero64, two64 - y, y))
 
-    @k.inlined
     def pow(x, y):  # |x|^y, then C's rules for signs, zeros, ones and infinities
         a = abs(x)
         r = f32(exp64(f64(y) * log64(f64(a))))
@@ -372,7 +315,7 @@ def plain(k: SimpleNamespace) -> dict[str, Callable]:
     """Functions of one or two instructions. nan passes through maximum and minimum, not through fmax and fmin."""
     select, bits, signed, zero, one, inf = k.select, k.bits, k.signed, k.real(0), k.real(1), k.inf
     floor, ceil, trunc, rint, sqrt = k.floor, k.ceil, k.trunc, k.rint, k.sqrt
-    functions = {
+    return {
         "where": lambda c, x, y: select(c, x, y),
         "maximum": lambda x, y: select((x > y) | (x != x), x, y),
         "minimum": lambda x, y: select((x < y) | (x != x), x, y),
@@ -392,42 +335,12 @@ def plain(k: SimpleNamespace) -> dict[str, Callable]:
         "sqrt": lambda x: sqrt(x),
         "rsqrt": lambda x: one / sqrt(x),
     }
-    return {name: k.jit(f) for name, f in functions.items()}
-
-
-def bfloats() -> dict[str, Callable]:
-    """The float32 of a bfloat16 given by its bits, int16, and the bits of the bfloat16 next to a float32."""
-    k = kind(np.float32)
-    bits, unbits, select, i32 = k.bits, k.unbits, k.select, np.int32
-    half, quiet, shift, one = i32(0x7FFF), i32(0x40), i32(16), i32(1)
-
-    @k.jit
-    def to_bfloat(x):  # ties to even
-        b = bits(x)
-        upper = i32(b >> shift)
-        return np.int16(select(x != x, i32(upper | quiet), i32(i32(b + i32(half + i32(upper & one))) >> shift)))
-
-    return {"from_bfloat": k.jit(lambda x: unbits(i32(i32(x) << shift))), "to_bfloat": to_bfloat}
 
 
 def calls(k: SimpleNamespace, *names: str) -> dict[str, Callable]:
     """libm's functions, one element at a time."""
     libm = k.libm
-    pairs = {"atan2": libm.atan2, "hypot": libm.hypot, "pow": libm.pow}
-
-    def call(f):
-        return k.jit(lambda x: f(x))
-
-    def call2(f):
-        return k.jit(lambda x, y: f(x, y))
-
-    return {name: call2(pairs[name]) if name in pairs else call(getattr(libm, name)) for name in names}
-
-
-@cache
-def world(real: str) -> dict[str, Callable]:
-    """Name -> jitted function of one real type, "float32" or "float64": the scalars world of that type."""
-    return functions(kind(getattr(np, real)))
+    return {name: getattr(libm, name) for name in names}
 
 
 def functions(k: SimpleNamespace) -> dict[str, Callable]:
@@ -455,7 +368,6 @@ def inverse_of_erf(k: SimpleNamespace, log64: Callable) -> Callable:
     one64, zero64, least = map(np.float64, (1, 0, 5.5))
     f32, f64, sqrt = k.f32, k.f64, k.sqrt
 
-    @k.inlined
     def erfinv(x):
         d, a = f64(x), abs(x)
         w = -log64((one64 - d) * (one64 + d))
@@ -481,7 +393,6 @@ def log_gamma(k: SimpleNamespace, log64: Callable) -> Callable:
     two, three, four, five, six, seven = map(np.float64, range(2, 8))
     series, sine = horner(STIRLING, k.double), horner(minimax.SIN_PI64, k.double)
 
-    @k.inlined
     def lgamma(x):
         d = f64(x)
         z = abs(d)
@@ -507,7 +418,6 @@ def hypotenuse(k: SimpleNamespace) -> Callable:
     """
     select, inf, f32, f64, sqrt = k.select, k.inf, k.f32, k.f64, k.sqrt
 
-    @k.jit
     def hypot(x, y):
         a, b = f64(x), f64(y)
         length = f32(sqrt(a * a + b * b))

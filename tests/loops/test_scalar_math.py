@@ -8,10 +8,20 @@ import re
 import numpy as np
 import pytest
 
-numba = pytest.importorskip("llvmlite")
+pytest.importorskip("llvmlite")
 special = pytest.importorskip("scipy.special")
 
-from rushlight.loops import scalar_math  # noqa: E402
+from rushlight.loops import loop_code, scalar_math  # noqa: E402
+from rushlight.loops.cache import compiled  # noqa: E402
+from rushlight.loops.entry import signature  # noqa: E402
+from rushlight.loops.llvm import FLOAT, Function, Module, host  # noqa: E402
+from rushlight.loops.llvm_math import functions  # noqa: E402
+from rushlight.loops.loop_names import scope  # noqa: E402
+
+LOOP = """def kernel({parameters}, out):
+    for i in range(x.shape[0]):
+        out[i] = {name}({arguments})
+"""
 
 REFERENCE = {
     "exp": np.exp,
@@ -110,16 +120,15 @@ def inputs(real: type) -> np.ndarray:
     return np.concatenate([np.asarray(p).astype(real) for p in parts])
 
 
-def loop(name: str, real: type, result: type | None = None):
+def text(name: str, real: type, *arrays: str) -> str:
+    """A loop over arrays that calls the function."""
+    name += "64" * (real is np.float64)
+    return LOOP.format(parameters=", ".join(arrays), name=name, arguments=", ".join(f"{a}[i]" for a in arrays))
+
+
+def loop(name: str, real: type):
     """The function over an array, as a compiled loop."""
-    f = scalar_math.world(np.dtype(real).name)[name]
-
-    @numba.njit(fastmath={"contract"}, error_model="numpy")
-    def run(x, out):
-        for i in range(x.size):
-            out[i] = f(x[i])
-
-    return run
+    return compiled(text(name, real, "x"))
 
 
 def errors(got: np.ndarray, want: np.ndarray) -> np.ndarray:
@@ -202,15 +211,8 @@ def grid(real: type) -> tuple[np.ndarray, np.ndarray]:
 
 
 def pairwise(name: str, x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    f = scalar_math.world(x.dtype.name)[name]
-
-    @numba.njit(fastmath={"contract"}, error_model="numpy")
-    def run(x, y, out):
-        for i in range(x.size):
-            out[i] = f(x[i], y[i])
-
     out = np.empty_like(x)
-    run(x, y, out)
+    compiled(text(name, x.dtype.type, "x", "y"))(x, y, out)
     return out
 
 
@@ -232,14 +234,15 @@ def test_pow(real):
 
 @pytest.mark.parametrize("name", SIMD)
 def test_loops_become_simd_code(name):
-    run = loop(name, np.float32)
-    run(np.ones(3, np.float32), np.ones(3, np.float32))
-    (text,) = run.inspect_llvm().values()
-    assert re.search(r"f(mul|add)( contract)? <\d+ x (float|double)>", text), f"{name} is not vectorised"
-    assert scalar_math.world("float32")[name].signatures[0][0].name == "float32"
+    x, module = np.ones(3, np.float32), Module(host())
+    loop_code.write(module, "f", text(name, np.float32, "x"), signature((x, x)), scope(), False, None)
+    made = str(module.improved()[0])
+    assert re.search(r"f(mul|add)( contract)? <\d+ x (float|double)>", made), f"{name} is not vectorised"
+    f = Function(module, "g", "x")
+    assert functions("float32")[name](f.load(f.args["x"], 0, FLOAT)).kind == FLOAT
 
 
 def test_world_has_the_names_it_says():
-    assert set(scalar_math.world("float32")) == scalar_math.NAMES
+    assert set(functions("float32")) == scalar_math.NAMES
     of_float64 = {"near_cos", "near_sin"}
-    assert set(scalar_math.world("float64")) == scalar_math.NAMES - {"erfinv"} | of_float64
+    assert set(functions("float64")) == scalar_math.NAMES - {"erfinv"} | of_float64
