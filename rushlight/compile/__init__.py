@@ -125,8 +125,8 @@ def source(f: Any, *, full: bool = False) -> str:
     """The newest program of a compiled function, as Python text. RuntimeError with the reason if there is no program.
 
     By default a page for reading: parameters have their names in the model, values the names of your variables, loops
-    the names of the ops that they compute, and your lines appear above the statements. `full=True`: the text that runs,
-    as a module that needs only NumPy; its function `call` takes the arrays.
+    the names of the ops that they compute, and your lines appear above the statements. `full=True`: the same program as
+    a module that needs only NumPy; its function `call` takes the arrays.
 
     >>> import rushlight as torch
     >>> def area(width, height):

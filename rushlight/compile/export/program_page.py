@@ -26,7 +26,7 @@ HEAD = '''"""{title}
 
 For reading: the program that runs, with other names. A loop stands here as a function of whole
 arrays; it runs as machine code, element by element, in memory that is planned once.
-It returns results and gradients{grads}. compiler.source(f, full=True) is what runs.
+It returns results and gradients{grads}. compiler.source(f, full=True) runs alone.
 
 {inputs}
 """'''

@@ -107,7 +107,7 @@ def test_every_op_of_one_input(dtype):
             agree([a], [b])
         except AssertionError as error:
             raise AssertionError(f"{name}: {error}") from None
-    assert source(g, full=True).count("@loop") == 1
+    assert source(g, full=True).count("\ndef loop_") == 1
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
@@ -304,7 +304,7 @@ def test_an_error_in_a_part_comes_back(monkeypatch):
 
 
 def test_text_that_runs_by_itself(tmp_path):
-    """The source, saved as a file, is a module whose `run` gives the same bits."""
+    """The source, saved as a file, is a module whose `run` computes the same without loops."""
     x = torch.tensor(values(np.float32)[-64:].reshape(8, 8))
     g, got = compiled(lambda x: torch.softmax((x * 1.5).tanh() @ x, 1), x)
     path = tmp_path / "program.py"
@@ -313,4 +313,4 @@ def test_text_that_runs_by_itself(tmp_path):
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     (result,), _ = module.run([lambda: np.empty((8, 8), np.float32)], x.numpy())
-    assert result.tobytes() == got.numpy().tobytes()
+    np.testing.assert_allclose(result, got.numpy(), rtol=2e-6)
