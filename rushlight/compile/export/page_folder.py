@@ -90,7 +90,7 @@ def beginning(model: Any, given: Given, shapes: list[str], store: dict[str, Any]
 
 
 def verified(model: Callable, args: tuple, given: Given, folder: Path) -> bool:
-    """Whether the page's results are near those of the model, run eagerly."""
+    """Whether the page's results are near the results of the model in eager mode."""
     samples = any(sampled for *_, sampled in given)
     with loaded(folder) as package:
         for count in CHECKED if samples else (0,):
