@@ -45,12 +45,13 @@ def export_library(
             "export: a result of one sample has no first dimension of size 1", "let the model return samples"
         )
     made = library(graph, given, results, name, type(model).__name__, target)
+    code = made.module.object_code()  # before `verify`: the module drops its functions when it is compiled
     verify(made, model, args, tensors)
     if kind == "c":
-        shared_library(made.module.object_code(), folder / f"lib{name}.{ENDINGS.get(sys.platform, 'so')}")
+        shared_library(code, folder / f"lib{name}.{ENDINGS.get(sys.platform, 'so')}")
         (folder / f"{name}.h").write_text(header(made, target.cpu))
     else:
-        wasm_module(made.module.object_code(), folder / f"{name}.wasm", name)
+        wasm_module(code, folder / f"{name}.wasm", name)
         (folder / f"{name}.mjs").write_text(javascript(made))
 
 

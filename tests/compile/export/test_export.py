@@ -77,9 +77,7 @@ def test_a_folder_answers_as_the_model_does(tmp_path):
     np.testing.assert_allclose(answers(place, [x.numpy()]), want, rtol=1e-5, atol=1e-6)
     weights = torch.load(place / "weights.safetensors")
     assert set(weights) >= {"conv.weight", "norm.running_mean", "line.bias"}
-    assert (
-        len((place / "program.py").read_text()) < 213_000
-    )  # six ways of convolution, most with loops; products; halves; maxima of few windows; erfinv
+    assert len((place / "program.py").read_text()) < 4_000
 
 
 def test_a_folder_of_calls_alone_is_small(tmp_path):
@@ -87,7 +85,7 @@ def test_a_folder_of_calls_alone_is_small(tmp_path):
     place = torch.compiler.export(model, torch.randn(1, 20), tmp_path / "mlp")
     x = torch.randn(1, 20)
     np.testing.assert_allclose(answers(place, [x.numpy()]), model(x).detach().numpy(), rtol=1e-5, atol=1e-6)
-    assert len((place / "program.py").read_text()) < 31_500
+    assert len((place / "program.py").read_text()) < 1_000
 
 
 def load(place):
@@ -168,7 +166,7 @@ def test_large_constants_lie_among_the_weights(tmp_path):
     place = torch.compiler.export(f, torch.ones(40, 40), tmp_path / "masked")
     made = load(place).model(np.ones((40, 40), np.float32))
     assert np.array_equal(made, mask + 1)
-    assert len((place / "program.py").read_text()) < 31_500
+    assert len((place / "program.py").read_text()) < 1_000
 
 
 class Decoder(nn.Module):
