@@ -20,6 +20,7 @@ from rushlight.compile.export.collect_source import Bundle, CannotBundle, free, 
 from rushlight.compile.report import Parts, sequence_text
 from rushlight.core.table import SHARED, TABLE
 from rushlight.core.worlds import ARRAYS
+from rushlight.kernels import index as kernels_index
 
 OURS, LOWER = "rushlight.compile.export.runtime", "rushlight.compile.lower.runtime"
 # (module, name) of a definition of rushlight -> the definition that replaces it in the text
@@ -146,6 +147,8 @@ class Module(Bundle):
             return sequence_text(list if isinstance(a, list) else tuple, map(self.constant, a))
         if type(a).__module__ == "rushlight.base.dtypes":
             return f"{self.need(OURS, 'of')}({np.dtype(a.numpy).name!r})"
+        if a is kernels_index.HERE:
+            return self.need(kernels_index.__name__, "HERE")
         if isinstance(a, np.generic):
             return f"np.{a.dtype.name}({a.item()!r})"
         if isinstance(a, (float, complex, str, bytes, bool, int, slice, type(None), type(...), range)):
