@@ -12,13 +12,12 @@ def loop_0(x0, x1, out0):
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Set
 from typing import Any
 
 from rushlight.compile.graph import Store, Value, values_in
 from rushlight.compile.lower.loop_text import Kernel
 from rushlight.compile.passes.decompose import REDUCTIONS
-from rushlight.compile.passes.fuse import COLUMN, END, ROW, Cluster, same_elements
+from rushlight.compile.passes.fuse import COLUMN, END, ROW, same_elements
 from rushlight.fast.rule_text import SHORT, Scalar
 from rushlight.loops import scalar_math
 from rushlight.ops.reduce import reduce
@@ -29,17 +28,19 @@ UFUNC = {reduce.sum.op: "add", reduce.amax.op: "maximum", reduce.amin.op: "minim
 
 
 class Whole(Kernel):
-    """Writes the function, with the loop's parameters. Sums of rows keep their dimension: (n, 1)."""
+    """Writes the function for a loop, with its parameters. Sums of rows keep their dimension: (n, 1)."""
 
-    def __init__(self, cluster: Cluster, wanted: Set[Value], threads: bool = False, slots: Mapping[Value, int] = {}):
+    def __init__(self, kernel: Kernel):
+        self.kernel = kernel
         self.large: set[Value] = set()  # values whose text is an array of the loop's full shape
-        super().__init__(cluster, set(wanted), threads, slots)
+        super().__init__(kernel.cluster, {*kernel.outs}, kernel.parallel, kernel.slots)
         self.sums = [s for s in self.steps if self.parallel and self.is_total(s)]
 
     def is_total(self, step: Any) -> bool:
         return step.entry in REDUCTIONS and self.cluster.levels[step.outs[0]] == END
 
     def body(self) -> None:
+        self.numbers += self.kernel.numbers  # the order of the parameters, in which the loop meets the numbers
         for v in (*self.reads, *self.stores):
             text = self.lifted(v) + ".copy()" * (v in self.stores)
             if self.uses.get(v, 0) > 1 or v in self.stores:

@@ -184,7 +184,7 @@ class Lowering:
             kernel = Kernel(cluster, self.wanted(cluster), slots=self.slotted(kernel))
         name = self.loop(kernel.text(""))
         if name not in self.wholes:
-            self.wholes[name] = Whole(cluster, self.wanted(cluster), self.threads, kernel.slots).text(name)
+            self.wholes[name] = Whole(kernel).text(name)
         for v in kernel.outs:
             if v not in self.slots:
                 self.make(v)

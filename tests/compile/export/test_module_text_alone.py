@@ -19,6 +19,8 @@ from rushlight.compile.export.module_text import Module
 from rushlight.core.table import TABLE
 from rushlight.loops import budget
 from rushlight.nn import functional as F
+from tests.compile.test_compile_random_programs import MOVES, POOL
+from tests.compile.test_compile_random_programs import step as random_step
 
 RUN = """
 import sys
@@ -205,6 +207,34 @@ def test_loops_run_alone_on_whole_arrays(function, size, dtype, tmp_path):
     for a, b in zip([*got[: len(want) - (function is rows)], *got[-1:] * (function is rows)], want, strict=True):
         assert a.dtype == b.dtype
         near(a, b)
+
+
+def test_random_programs_run_on_whole_arrays():
+    """Among them loops whose numbers (`c0`, `c1`) the versions for whole arrays meet in another order."""
+    pytest.importorskip("llvmlite")
+    rng, names, loops = np.random.default_rng(0), sorted(MOVES.keys() - {"dropout"}), 0
+    for _ in range(12):
+        moves = [(names[rng.integers(len(names))], *rng.integers(POOL, size=2).tolist()) for _ in range(6)]
+        args = (
+            torch.tensor(rng.standard_normal((3, 4), np.float32)),
+            torch.tensor(rng.standard_normal((4, 4), np.float32)),
+        )
+        args[1].requires_grad_()
+        f = compile(random_step(moves), backend="loops")
+        for _ in range(3):
+            f(*args)
+        for program in programs(f):
+            given, other = given_to(program, args), given_to(program, args)
+            names_of_text = {"__name__": "alone"}
+            exec(program.source, names_of_text)
+            loops += sum(name.startswith("loop_") for name in names_of_text)
+            part = program.forward
+            with np.errstate(all="ignore"):
+                want = part.call(part.new, *given, *part.bind(*[given[i] for i in part.bound]))
+            got = names_of_text["call"](*other)
+            for a, b in zip((*got[0], *got[1], *other), (*want[0], *want[1], *given), strict=True):
+                np.testing.assert_allclose(a, b, rtol=2e-4, atol=2e-4)
+    assert loops > 20
 
 
 def test_every_kernel_of_the_table_has_a_text():
