@@ -16,6 +16,7 @@ from rushlight.base import dtypes
 from rushlight.base.errors import not_implemented_error
 from rushlight.core.tensor import Tensor
 from rushlight.creation.factories import FUNCTIONS
+from rushlight.serialization.archive import Damaged
 
 from .operators.table import KNOWN, Operator, floats, ints, scalar
 from .tensors import has_tensors
@@ -162,14 +163,21 @@ def bind(program: Program, known: Values) -> None:
             bind(step.settings[key], {} if step.is_call else known)
             read.update(step.settings[key].captured)
         step.sources = [
-            Constant(known[s], converted(known[s], kind)) if s in known else s
-            for s, kind in zip(step.sources, step.kinds)
+            constant(step, known[s], kind) if s in known else s for s, kind in zip(step.sources, step.kinds)
         ]
         read.update(s for s in step.sources if type(s) is str)
         made.update(step.outputs)
     program.constants.update((name, known[name]) for name in program.outputs if name in known)
     program.captured = sorted(read - made - program.constants.keys())
     mark_last(program)
+
+
+def constant(step: Step, array: Any, kind: str) -> Constant:
+    """A constant input of a step; `Damaged` if the operator needs numbers and the array has none."""
+    try:
+        return Constant(array, converted(array, kind))
+    except (TypeError, ValueError, OverflowError) as error:
+        raise Damaged(f"node {step.name!r} ({step.operator.name}) has a constant that is not {kind}: {error}") from None
 
 
 def mark_last(program: Program) -> None:

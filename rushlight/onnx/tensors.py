@@ -239,7 +239,7 @@ def dense_of(sparse: Message, folder: str | None = None) -> np.ndarray:
     shape, count = checked_shape(TensorProto(name=values.name, dims=sparse.dims), found.dtype.itemsize * 8)
     if count * found.dtype.itemsize > MAX_DENSE_BYTES:
         raise Damaged(f"the sparse tensor {values.name!r} has {count:,} elements: too many for a dense array")
-    if at.dtype != np.int64 or found.ndim != 1 or len(at) != len(found) or at.ndim not in (1, 2):
+    if at.dtype != np.int64 or found.ndim != 1 or at.ndim not in (1, 2) or len(at) != len(found):
         raise Damaged(f"the sparse tensor {values.name!r} has {at.dtype} indices of shape {list(at.shape)}")
     if at.ndim == 2:
         if at.shape[1] != len(shape) or (at < 0).any() or (at >= np.array(shape)).any():

@@ -1,4 +1,4 @@
-"""Hostile files: damaged and malicious .pt, safetensors, npz and idx files for the readers.
+"""Hostile files: damaged and malicious .pt, safetensors, npz, idx and ONNX files for the readers.
 
 `python tests/fuzz/files.py --seconds 60` writes files by `variant` and loads them. Each must load, or raise one of
 `CLEAR`, within LIMIT_SECONDS and LIMIT_BYTES of memory. Where a checksum covers the content (zip, gzip), a damaged file
@@ -24,7 +24,11 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
 import rushlight
+from rushlight.onnx import messages
+from rushlight.onnx import tensors as onnx_tensors
 from rushlight.serialization import load_npz, safetensors, save_npz
 from rushlight.utils.data import read_idx
 
@@ -104,9 +108,45 @@ def formats() -> dict[str, Format]:
         "idx": Format(idx, lambda b: read_idx(io.BytesIO(b)), False, (ValueError,)),
         "idx gz": Format(gzip.compress(idx), lambda b: read_idx(io.BytesIO(b)), True, (ValueError,)),
     }
+    made["onnx"] = Format(onnx_model(), rushlight.onnx.load, False)
     if find_spec("safetensors"):
         made["safetensors"] = Format(safetensors.save(flat), of_bytes(rushlight.load, ".safetensors"), False)
     return made
+
+
+def onnx_model() -> bytes:
+    """A model with weights, attributes of several types, an inner graph and a function."""
+    node, attribute = messages.NodeProto, messages.AttributeProto
+    branch = messages.GraphProto(
+        name="branch",
+        node=[node(op_type="Neg", input=["a"], output=["n"])],
+        output=[messages.ValueInfoProto(name="n")],
+        initializer=[onnx_tensors.tensor_of(np.int64([1, 2]), "k")],
+    )
+    nodes = [
+        node(op_type="Conv", input=["x", "w", "b"], output=["a"], attribute=[attribute(name="pads", type=7, ints=[1] * 4)]),
+        node(op_type="If", input=["c"], output=["d"], attribute=[
+            attribute(name="then_branch", type=5, g=branch), attribute(name="else_branch", type=5, g=branch)]),
+        node(op_type="F", domain="own", input=["d"], output=["e"], attribute=[attribute(name="alpha", type=1, f=0.5)]),
+        node(op_type="Constant", output=["s"], attribute=[attribute(name="value", type=4, t=onnx_tensors.tensor_of(np.int64([-1])))]),
+        node(op_type="Reshape", input=["e", "s"], output=["y"]),
+    ]  # fmt: skip
+    inner = attribute(name="alpha", type=1, ref_attr_name="alpha")
+    function = messages.FunctionProto(
+        name="F", domain="own", input=["p"], output=["q"], attribute=["alpha"],
+        node=[node(op_type="LeakyRelu", input=["p"], output=["q"], attribute=[inner])],
+        opset_import=[messages.OperatorSetIdProto(version=21)],
+    )  # fmt: skip
+    arrays = {"w": np.ones((2, 1, 3, 3), np.float32), "b": np.zeros(2, np.float16), "c": np.array(True)}
+    sparse = messages.SparseTensorProto(
+        values=onnx_tensors.tensor_of(np.float32([1]), "z"), indices=onnx_tensors.tensor_of(np.int64([3])), dims=[2, 2]
+    )
+    graph = messages.GraphProto(
+        name="g", node=nodes, input=[messages.ValueInfoProto(name="x")], output=[messages.ValueInfoProto(name="y")],
+        initializer=[onnx_tensors.tensor_of(array, name) for name, array in arrays.items()], sparse_initializer=[sparse],
+    )  # fmt: skip
+    opsets = [messages.OperatorSetIdProto(version=21), messages.OperatorSetIdProto(domain="own", version=1)]
+    return messages.written(messages.ModelProto(ir_version=10, graph=graph, opset_import=opsets, functions=[function]))
 
 
 # -- variants of a good file -----------------------------------------------------------------------
@@ -250,6 +290,48 @@ def header_variant(rng: random.Random, content: bytes) -> bytes:
     return len(text).to_bytes(8, "little") + text + rest
 
 
+def messages_in(message: Any) -> Any:
+    """A message and all messages in it."""
+    yield message
+    for value in list(vars(message).values()):
+        for part in value if isinstance(value, list) else [value]:
+            if isinstance(part, messages.Message):
+                yield from messages_in(part)
+
+
+def onnx_variant(rng: random.Random, content: bytes) -> bytes:
+    """A well-formed model with some fields changed: hostile numbers, other names, items that are twice or missing."""
+    model = messages.read(content)
+    every = list(messages_in(model))
+    names = [value for m in every for value in vars(m).values() if isinstance(value, str)] + ["../x", "", "a" * 10**4]
+    for _ in range(rng.choice((1, 1, 2, 4))):
+        message = rng.choice(every)
+        field = rng.choice([*message.names.values()])
+        message.__dict__[field.name] = onnx_value(rng, field, getattr(message, field.name), every, names)
+    return messages.written(model)
+
+
+def onnx_value(rng: random.Random, field: Any, value: Any, every: list[Any], names: list[str]) -> Any:
+    """Another value for a field of a message."""
+    if field.many == "*" and value and rng.random() < 0.5:
+        items = rng.sample(value, len(value))
+        return items[1:] if rng.random() < 0.5 else [*items, items[0]]
+    same = [m for m in every if type(m).__name__ == field.kind]
+    if field.kind in messages.TYPES:
+        one: Any = rng.choice(same) if same else messages.TYPES[field.kind]()
+    elif field.kind in ("str", "bytes", "data"):
+        one = rng.choice(names)
+        one = one if field.kind == "str" else one.encode()
+    elif field.kind in ("float", "double"):
+        one = rng.choice((0.0, float("nan"), 1e30))
+    else:
+        one = rng.choice((*HOSTILE, *range(1, 30)))
+    if field.many == "[]":
+        one = one % 2**64 if field.kind == "uint" else one
+        return np.array([one] * rng.choice((1, 3)), messages.number_type(field.kind))
+    return [one] * rng.choice((1, 2, 200)) if field.many else one
+
+
 def variant(rng: random.Random, name: str, kind: Format) -> tuple[bytes, bool]:
     """(a variant of a good file, whether a checksum must tell it from the good one)."""
     if rng.random() < 0.5:
@@ -260,6 +342,11 @@ def variant(rng: random.Random, name: str, kind: Format) -> tuple[bytes, bool]:
         return zip_variant(rng, kind.good, "a.npy"), False
     if name == "safetensors":
         return header_variant(rng, kind.good), False
+    if name == "onnx":
+        try:
+            return onnx_variant(rng, kind.good), False
+        except RecursionError:  # a message that became a part of itself
+            return rng.choice(ANY)(rng, kind.good), False
     if name == "legacy":
         at = 0
         for _ in range(3):  # the object stands after three pickles
@@ -302,6 +389,8 @@ def limited() -> Any:
 
 def plain(thing: Any) -> Any:
     """What was loaded, for ==."""
+    if isinstance(thing, rushlight.nn.Module):
+        return plain(dict(thing.state_dict()))
     if isinstance(thing, rushlight.Tensor):
         dense = thing.to_dense() if thing.is_sparse else thing
         if dense.numel() > 10**6 or dense.is_meta:

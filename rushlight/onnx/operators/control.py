@@ -82,11 +82,15 @@ def scan(
 
 
 @operator("Scan", until=8)
-def scan_batches(lengths: Value, *inputs: Tensor, body: Body, num_scan_inputs: int) -> tuple[Any, ...]:
+def scan_batches(
+    lengths: Value, *inputs: Tensor, body: Body, num_scan_inputs: int, directions: Ints | None = None
+) -> tuple[Any, ...]:
     """Scan of opset 8: dimension 0 is the batch, dimension 1 the sequence."""
     each = []
     for b in range(inputs[0].shape[0]):
-        each.append(scan(*(x[b] for x in inputs), body=body, num_scan_inputs=num_scan_inputs))
+        each.append(
+            scan(*(x[b] for x in inputs), body=body, num_scan_inputs=num_scan_inputs, scan_input_directions=directions)
+        )
     return tuple(torch.stack(list(outs)) for outs in zip(*each))
 
 

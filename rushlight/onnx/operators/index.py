@@ -62,7 +62,13 @@ def gather_nd(x: Tensor, at: Fixed, *, batch_dims: int = 0) -> Tensor:
     return x[tuple(rows) + tuple(where)]
 
 
-@operator("ScatterElements", "Scatter")
+@operator("Scatter")
+def scatter(x: Tensor, at: Fixed, y: Tensor, *, axis: int = 0) -> Tensor:
+    """x with elements of y put at indices of an axis."""
+    return x.scatter(axis, counted(at, x.shape[axis]), y)
+
+
+@operator("ScatterElements")
 def scatter_elements(x: Tensor, at: Fixed, y: Tensor, *, axis: int = 0, reduction: str = "none") -> Tensor:
     """x with elements of y put at indices of an axis, or combined with the elements there."""
     where = counted(at, x.shape[axis])

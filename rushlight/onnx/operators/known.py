@@ -139,7 +139,7 @@ def expand(x: Array, shape: Array) -> Array:
 
 
 @known("Range")
-def arange(start: Array, limit: Array, delta: Array) -> Array:
+def arange(start: Array, limit: Array, delta: Array, *, stash_type: int = 1) -> Array:
     return np.arange(start.item(), limit.item(), delta.item(), dtype=start.dtype)
 
 

@@ -27,9 +27,9 @@ def reshape(x: Tensor, shape: Ints, *, allowzero: int = 0) -> Tensor:
 
 
 @operator("Reshape", until=4)
-def old_reshape(x: Tensor, *, shape: Ints) -> Tensor:
+def old_reshape(x: Tensor, *, shape: Ints | None = None) -> Tensor:
     """x in another shape; 0 keeps a size."""
-    return reshape(x, shape)
+    return reshape(x, shape or [])
 
 
 @operator("Transpose")
@@ -111,6 +111,12 @@ def tile(x: Tensor, repeats: Ints) -> Tensor:
     return x.repeat(repeats)
 
 
+@operator("Tile", until=5)
+def old_tile(x: Tensor, count: Scalar, axis: Scalar) -> Tensor:
+    """x, repeated along one dimension."""
+    return torch.cat([x] * int(count), int(axis))
+
+
 @operator("Shape")
 def shape(x: Value, *, start: int = 0, end: int | None = None) -> np.ndarray:
     """The sizes of x, as known values."""
@@ -132,7 +138,7 @@ def constant_of_shape(shape: Ints, *, value: np.ndarray | None = None) -> Tensor
 
 
 @operator("Range")
-def arange(start: Tensor, limit: Tensor, delta: Tensor) -> Tensor:
+def arange(start: Tensor, limit: Tensor, delta: Tensor, *, stash_type: int = 1) -> Tensor:
     """start, start + delta, ... below limit."""
     return torch.arange(start.item(), limit.item(), delta.item(), dtype=start.dtype)
 
