@@ -57,8 +57,9 @@ def times_power(k: SimpleNamespace) -> Callable[[Value, Value], Value]:
         return k.unbits((n + k.bias) << k.digits)
 
     def scaled(p: Value, n: Value) -> Value:
-        if "+avx512f" in p.f.module.target.features and p.lanes * p.kind.bytes == 64:
-            name = f"llvm.ldexp.v{p.lanes}{p.kind.letters}.v{p.lanes}i32"
+        if "+avx512f" in p.f.module.target.features and p.lanes * p.kind.bytes in (0, 64):
+            letters = f"v{p.lanes}" * bool(p.lanes)
+            name = f"llvm.ldexp.{letters}{p.kind.letters}.{letters}i32"
             return p.f.foreign(name, p.kind, [p, converted(n, INT32)], p.lanes)
         half = n >> 1
         return p * power(half) * power(n - half)
