@@ -6,6 +6,7 @@ themselves. Refused as NotImplementedError: operators that the table lacks, all 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
@@ -18,9 +19,10 @@ from .messages import Message
 from .operators.control import call_function
 from .operators.table import DEFAULT_DOMAINS, LATEST, Input, Operator, find, load_operators
 from .program import Program, Step, Values
-from .tensors import array_of, dense_of
+from .tensors import array_of, dense_of, has_tensors
 
 IGNORED = frozenset(("consumed_inputs",))  # attributes of opset 1 without a meaning for results
+FEW = 64  # constants with at most this number of elements are known values; large ones are weights
 MAX_DEPTH = 60  # graphs in graphs and functions in functions
 # AttributeProto.type -> field; the other types have their own readers below
 PLAIN = {1: "f", 2: "i", 6: "floats", 7: "ints"}
@@ -39,6 +41,7 @@ class Builder:
         self.made: dict[Any, Program] = {}  # programs of functions
         self.making: list[Any] = []  # functions whose programs are being made
         self.depth = 0
+        self.inner_programs: list[Program] = []
 
     def main(self, graph: Message) -> tuple[Program, Values]:
         """(the program of the model's graph without its constants bound, {name: array} of its constants)."""
@@ -50,7 +53,19 @@ class Builder:
             rows = [f"{what} (node {node!r})" for what, node in self.unsupported.items()]
             raise not_implemented_error("the file has operators that are not supported: " + ", ".join(rows))
         program.constants = {}
-        return program, constants
+        return program, {**constants, **self.inner_weights(program, constants)}
+
+    def inner_weights(self, main: Program, constants: Values) -> Values:
+        """{name: array} of the weights of inner graphs, which become weights of the module. A name that occurs twice
+        stays a constant."""
+        found, counts = {}, Counter(constants)
+        for program in (main, *self.inner_programs):
+            counts.update([*program.inputs, *program.constants, *(o for s in program.steps for o in s.outputs)])
+        for program in self.inner_programs:
+            for name, array in list(program.constants.items()):
+                if is_weight(array) and counts[name] == 1:
+                    found[name] = program.constants.pop(name)
+        return found
 
     def initializers(self, graph: Message) -> Values:
         """The arrays of a graph's initializers."""
@@ -203,7 +218,14 @@ class Builder:
         program = Program(graph.name, inputs, outputs, self.initializers(graph))
         self.fill(program, graph.node, names, opsets, given)
         self.depth -= 1
+        if not self.making:
+            self.inner_programs.append(program)
         return program
+
+
+def is_weight(array: np.ndarray) -> bool:
+    """Whether a constant of an inner graph is large enough to be a weight."""
+    return has_tensors(array.dtype) and array.ndim > 0 and array.size > FEW
 
 
 def opsets_of(entries: Iterable[Message]) -> dict[str, int]:

@@ -13,14 +13,13 @@ from rushlight.nn.module import Module
 from rushlight.nn.parameter import Parameter
 from rushlight.serialization.archive import Damaged
 
-from .build import Builder
+from .build import FEW, Builder
 from .messages import Message, read
 from .program import Program, Values, bind, kinds_of_uses, tensor, tensors
 from .tensors import ELEMENTS, has_tensors
 
 # fields that do not change results; types of values between nodes make half of some files
 UNREAD = ("value_info", "doc_string", "metadata_props", "quantization_annotation", "training_info")
-FEW = 64  # constants of integers with at most this many elements are known values, others buffers
 NUMBERS = frozenset(("Ints", "Floats", "Scalar"))  # kinds of inputs whose numbers are read
 MAX_LINES = 200  # nodes that repr shows
 

@@ -193,6 +193,21 @@ def test_constants_in_nodes_are_weights_too():
     assert list(load(data).state_dict()) == ["w"]
 
 
+def test_weights_of_inner_graphs_are_weights_too():
+    w = np.arange(100, dtype=np.float32)
+    then = graph(node("Mul", "x inner.weight", "t"), outputs="t", weights={"inner.weight": w})
+    other = graph(node("Constant", "", "k", value=w), node("Add", "x k", "e"), outputs="e")
+    model = load(file(node("If", "c", "y", then_branch=then, else_branch=other), inputs="c x", outputs="y"))
+    assert sorted(name for name, _ in model.named_parameters()) == ["inner.weight", "k"]
+    model(rushlight.tensor(True), rushlight.ones(100)).sum().backward()
+    assert model.inner.weight.grad.tolist() == [1] * 100
+    assert model.k.grad is None
+    again = graph(node("Sub", "x inner.weight", "t2"), outputs="t2", weights={"inner.weight": w})
+    model = load(file(node("If", "c", "y", then_branch=then, else_branch=again), inputs="c x", outputs="y"))
+    assert list(model.state_dict()) == []  # one name for two weights
+    assert model(rushlight.tensor(False), rushlight.ones(100)).tolist() == (1 - w).tolist()
+
+
 def test_external_data(tmp_path):
     weights = {"w": np.arange(1000, dtype=np.float32)}
     made = graph(node("Add", "x w", "y"), inputs="x", outputs="y", weights=weights)
