@@ -408,9 +408,25 @@ def test_export_writes_a_c_library(saved):
     assert "int lib(const float *input, float *y, void *workspace);" in (saved / "lib" / "lib.h").read_text()
 
 
+def test_export_writes_an_onnx_file(saved, capsys):
+    pytest.importorskip("onnxruntime")
+    import onnxruntime
+
+    assert main(["export", "line.pt", "--example", "4x3", "--dynamic", "--onnx", "line.onnx", "--opset", "18"]) == 0
+    assert "line.onnx" in capsys.readouterr().out
+    x = np.random.default_rng(0).standard_normal((7, 3), np.float32)
+    y = onnxruntime.InferenceSession("line.onnx").run(None, {"input": x})[0]
+    wanted = rushlight.load("line.pt", weights_only=False)(rushlight.from_numpy(x)).detach().numpy()
+    assert np.allclose(y, wanted, atol=1e-6)
+    assert main(["export", "line.pt", "--example", "4x3", "--onnx", "line.onnx"]) == 2
+    assert "line.onnx exists; choose another file, or pass --overwrite" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("given", "says"),
     [
+        (["line.pt", "--example", "1x3", "--onnx", "a.onnx", "--opset", "7"], "opset_version=7; hint: use 18 to 24"),
+        (["line.pt", "--example", "1x4", "--onnx", "a.onnx"], "mat1 and mat2 shapes cannot be multiplied"),
         (["none.pt", "--example", "1x3"], "none.pt is not a file"),
         (["state.pt", "--example", "1x3"], "save the whole model"),
         (["line.pt", "--example", "1,3"], "neither a shape such as 1x28x28 nor a .npy file"),

@@ -37,7 +37,7 @@ INSTEAD = {  # prefix of a name -> the replacement to suggest; the longest prefi
     "torch.masked.": "the functions of torch.masked take mask=; MaskedTensor has a mask of its own",
     "torch.package": "torch.save(model.state_dict(), path), with the model's code beside it",
     "torch.export.": EXPORT,
-    "torch.onnx.": EXPORT,
+    "torch.onnx.": "torch.onnx.export, the only function of torch.onnx here",
     "torch.utils.mobile_optimizer": EXPORT,
     "torch.utils.mkldnn": "the module as it is",
     "torch.utils.cpp_extension": "Python: torch.compile makes loops of it, autograd.Function gives it a derivative",

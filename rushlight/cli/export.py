@@ -14,7 +14,8 @@ Export a model for serving without rushlight. FILE holds the whole model, as
 rushlight.save(model, FILE) writes it; loading it runs code, as pickle does, so
 export only files that you trust. The classes of its modules must be importable.
 Formats: numpy (Python that needs only NumPy), c (a shared library with a
-header), wasm (WebAssembly with JavaScript). The page "Serve" of the
+header), wasm (WebAssembly with JavaScript); with --onnx one file for
+onnxruntime and other runtimes. The page "Serve" of the
 documentation shows each.
 """
 SHAPE = re.compile(r"(?:(\w+):)?(\d+(?:x\d+)*)")
@@ -22,7 +23,7 @@ SHAPE = re.compile(r"(?:(\w+):)?(\d+(?:x\d+)*)")
 
 def add_export(commands: argparse._SubParsersAction) -> None:
     export = commands.add_parser(
-        "export", help="export a model as NumPy, as a C library, or as WebAssembly", description=EXPORT,
+        "export", help="export a model as NumPy, C library, WebAssembly or ONNX", description=EXPORT,
         allow_abbrev=False, formatter_class=argparse.RawDescriptionHelpFormatter,
     )  # fmt: skip
     export.add_argument("model", metavar="FILE", type=Path, help="the model, from rushlight.save(model, FILE)")
@@ -35,6 +36,8 @@ def add_export(commands: argparse._SubParsersAction) -> None:
     )
     export.add_argument("--out", metavar="DIR", type=Path, help="folder to write (default: FILE without its ending)")
     export.add_argument("--format", choices=("numpy", "c", "wasm"), default="numpy", help="default: %(default)s")
+    export.add_argument("--onnx", metavar="OUT", type=Path, help="write an ONNX file instead of a folder")
+    export.add_argument("--opset", metavar="N", type=int, help="for --onnx: the version of ONNX's operators")
     export.add_argument("--dynamic", action="store_true", help="take any number of samples")
     export.add_argument("--cpu", default="native", help="for c: native, or a level such as x86-64-v3")
     export.add_argument("--overwrite", action="store_true", help="replace an existing folder")
@@ -47,6 +50,8 @@ def run_export(arguments: argparse.Namespace) -> int:
 
     a = arguments
     model, example = loaded(a.model), tuple(map(array, a.example))
+    if a.onnx is not None:
+        return write_onnx(model, example, a)
     place = a.out or a.model.with_suffix("")
     options = {"kind": a.format, "dynamic": a.dynamic, "cpu": a.cpu, "overwrite": a.overwrite}
     try:
@@ -57,6 +62,24 @@ def run_export(arguments: argparse.Namespace) -> int:
         raise BadInput(re.sub(r"\n\s*(at: .*\n\s*)?", "; ", str(error)).removeprefix("export: ")) from None
     for file in sorted(place.iterdir()):
         print(f"{file.stat().st_size:12,}  {file}")
+    return 0
+
+
+def write_onnx(model: Any, example: tuple, arguments: argparse.Namespace) -> int:
+    """Write an ONNX file; with --dynamic the first dimension of all inputs has any size."""
+    import rushlight
+    from rushlight.onnx import export
+
+    a = arguments
+    if a.onnx.exists() and not a.overwrite:
+        raise BadInput(f"{a.onnx} exists; choose another file, or pass --overwrite")
+    tensors = tuple(map(rushlight.from_numpy, example))
+    dims = tuple([{0: "batch"} if t.ndim else None for t in tensors]) if a.dynamic else None
+    try:
+        export(model, tensors, a.onnx, opset_version=a.opset, dynamic_shapes=dims, external_data=False)
+    except (RuntimeError, ValueError, TypeError) as error:
+        raise BadInput(re.sub(r"\n\s*(at: .*\n?\s*)?", "; ", str(error)).removeprefix("export: ")) from None
+    print(f"{a.onnx.stat().st_size:12,}  {a.onnx}")
     return 0
 
 

@@ -2,24 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from rushlight.base.missing_names import tell as _tell
+from rushlight.onnx.export import OnnxExporterError, ONNXProgram, export, is_in_onnx_export
+from rushlight.onnx.module import OnnxModule, load
 
-
-def export(*args: Any, **kwargs: Any) -> None:
-    """NotImplementedError: ONNX files are not written."""
-    raise NotImplementedError(
-        "ONNX files are not written; save the weights, torch.save(model.state_dict(), file), and export them with "
-        "torch itself"
-    )
-
-
-def is_in_onnx_export() -> bool:
-    """False."""
-    return False
-
-
-from rushlight.onnx.module import OnnxModule, load  # noqa: E402
-
+__all__ = ["ONNXProgram", "OnnxExporterError", "OnnxModule", "export", "is_in_onnx_export", "load"]
 _tell(__name__)

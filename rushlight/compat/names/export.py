@@ -83,10 +83,20 @@ def export(
     return ExportedProgram(recorded, (args, dict(kwargs or {})))
 
 
-class Dim:
-    """A name of a size, for `dynamic_shapes`: accepted, since no size is fixed."""
+class DimHint:
+    """`Dim.AUTO` and `Dim.DYNAMIC`: a dynamic size without a name. `Dim.STATIC`: the example's size (`static`)."""
 
-    AUTO = DYNAMIC = STATIC = None
+    def __init__(self, name: str):
+        self.name, self.static = name, name == "STATIC"
+
+    def __repr__(self) -> str:
+        return f"DimHint({self.name})"
+
+
+class Dim:
+    """A name of a size, for `dynamic_shapes`. `export` of this module fixes no size; `torch.onnx.export` reads it."""
+
+    AUTO, DYNAMIC, STATIC = DimHint("AUTO"), DimHint("DYNAMIC"), DimHint("STATIC")
 
     def __init__(self, name: str, *, min: int | None = None, max: int | None = None):
         self.__name__, self.min, self.max = name, min, max

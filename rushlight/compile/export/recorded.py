@@ -42,12 +42,12 @@ def refused(compiled: Compiled, error: str, hint: str) -> CannotCompile:
     return CannotCompile("\n".join([f"export: {error}", *lines, f"  hint: {hint}"]))
 
 
-def recorded(model: Callable, args: tuple) -> tuple[Graph, Any]:
+def recorded(model: Callable, args: tuple, kwargs: dict[str, Any] | None = None) -> tuple[Graph, Any]:
     """(the graph of the model's forward, the plan of its result). CannotCompile with the lines of the graph breaks."""
     recorder = Recorder(model, True)
     try:
         for _ in range(4):
-            recorder(*args)
+            recorder(*args, **(kwargs or {}))
             if recorder.outline is not None:
                 graph = recorder.outline.graph
                 own = Graph(list(map(copied, graph.steps)), [*graph.inputs], [*graph.results], grads=[*graph.grads])

@@ -1,0 +1,1 @@
+"""A recorded graph as an ONNX graph."""

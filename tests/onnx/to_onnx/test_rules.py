@@ -1,0 +1,109 @@
+"""Every op on its samples (tests/table/samples): what becomes an ONNX file agrees with onnxruntime."""
+
+from __future__ import annotations
+
+import collections
+import warnings
+
+import numpy as np
+import pytest
+
+from rushlight.base.lazy import complete
+from rushlight.onnx.export import OnnxExporterError, export
+from rushlight.onnx.to_onnx import conversion
+from rushlight.onnx.to_onnx.rules import RULES
+from tests.onnx.onnx_case import TOLERANCE, error_of, session
+from tests.support.op_calls import arrays_in, fixed, put_into
+from tests.table.samples import NAMES, SAMPLES, function_of, is_random
+
+complete()
+OUTCOMES = collections.Counter()
+EXPRESSED = set()  # names of ops whose rules wrote files that agree
+# runtimes have no rule for nan and infinities in maxima and sums
+NOT_TESTED = "not finite"
+
+
+class Noted(dict):
+    """The rules; `read` has the ops whose rules were looked up."""
+
+    read: set = set()
+
+    def __getitem__(self, op):
+        self.read.add(op.name)
+        return super().__getitem__(op)
+
+
+def finite(arrays):
+    return all(np.isfinite(a).all() for a in arrays if a.dtype.kind == "f")
+
+
+def of_tensors(function, args, kwargs):
+    """The function of its tensors alone; its results as a list."""
+
+    def run(*tensors):
+        rest = iter(tensors)
+        given, named = (put_into(value, lambda _: next(rest)) for value in (args, kwargs))
+        return arrays_in(function(*given, **named))
+
+    return run
+
+
+def outcome(name, sample, dtype):
+    """What happened to a sample: "agrees", or why it was not compared. AssertionError if onnxruntime disagrees."""
+    args, kwargs = sample.make(dtype)
+    given = [fixed(a) for a in arrays_in([args, kwargs])]
+    run = of_tensors(function_of(name), args, kwargs)
+    try:
+        wanted = [t._array for t in run(*[fixed(t._array) for t in given])]
+    except (RuntimeError, TypeError, IndexError, ValueError, NotImplementedError):
+        return "raises"
+    if not given or not wanted:
+        return "no tensors"
+    if not finite([t._array for t in given]):
+        return NOT_TESTED
+    Noted.read.clear()
+    try:
+        program = export(run, tuple(given))
+    except OnnxExporterError:
+        return "refused"
+    running = session(program)
+    got = running.run(None, {i.name: t._array for i, t in zip(running.get_inputs(), given)})
+    worst = max(map(error_of, got, wanted), default=0.0)
+    assert worst <= TOLERANCE, f"{sample}: error {worst}"
+    EXPRESSED.update(Noted.read)
+    return "agrees"
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if not is_random(name)])
+def test_samples_agree(name, monkeypatch):
+    monkeypatch.setattr(conversion, "RULES", Noted(RULES))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for sample in SAMPLES[name]:
+            if sample.name.startswith(("det/", "linalg_det/")) and sample.name[-1] in "34":
+                continue  # float64, for which onnxruntime has no Det
+            OUTCOMES[outcome(name, sample, "float32")] += 1
+
+
+def test_most_samples_were_compared():
+    """After the others, where they ran in this process."""
+    if sum(OUTCOMES.values()) < 2500:
+        pytest.skip("only some ops were tried here")
+    assert OUTCOMES["agrees"] > 1700, OUTCOMES
+
+
+# Entries whose rules the samples do not reach, and where they are tested instead.
+ELSEWHERE = {
+    **dict.fromkeys(["region", "with_region"], "writes through views: test_dynamic_dims.py"),
+    **dict.fromkeys(["lstm_layer", "gru_layer"], "samples read the array for backward: test_export_models.py"),
+    "adaptive_max_pool": "samples read the places: test_dynamic_dims.py",
+}
+
+
+def test_every_rule_is_tested():
+    """After the others, where they ran in this process."""
+    if sum(OUTCOMES.values()) < 2500:
+        pytest.skip("only some ops were tried here")
+    names = {op.name for op in RULES}
+    reached = EXPRESSED | ELSEWHERE.keys()
+    assert not names - reached, f"rules without a sample that is exported: {sorted(names - reached)}"
