@@ -13,15 +13,18 @@ import numpy as np
 from rushlight.base.errors import place
 from rushlight.compile.graph import Call, Graph, Store, Value, is_random
 from rushlight.core.table import TABLE
-from rushlight.onnx.to_onnx import complex_numbers, indexing, layers, recurrent, reductions, resampling, shapes  # noqa: F401 (the tables of rules)
+from rushlight.onnx.to_onnx import complex_numbers, indexing, layers, recurrent, reductions, resampling, shapes
 from rushlight.onnx.to_onnx.complex_numbers import Pair, pair_of
+from rushlight.onnx.to_onnx.dynamic_dims import Dimension
 from rushlight.onnx.to_onnx.elementwise import WORLD, written
+from rushlight.onnx.to_onnx.example import Example
 from rushlight.onnx.to_onnx.onnx_graph import INT64, NotExpressed, OnnxGraph, Symbol
 from rushlight.onnx.to_onnx.rules import RULES, Result, Step
-from rushlight.onnx.to_onnx.sizes import merged, together
+from rushlight.onnx.to_onnx.sizes import Ambiguous, Size, merged, together
 from rushlight.ops.nn.pool import avg_pool_grad
 from rushlight.ops.nn.resize import blend
 
+TABLES = indexing, layers, recurrent, reductions, resampling, shapes  # loaded for their rules
 MAX_RUNS = 8  # evenly spaced parts of a constant that depends on a dynamic dimension
 
 
@@ -36,8 +39,24 @@ class Conversion:
         self.of: dict[Value, Any] = {}  # symbols, and pairs of symbols
         self.made_by: dict[str, Step] = {}
         self.problems: list[str] = []
+        self.ambiguous: Ambiguous | None = None  # a problem that another trace may solve
         used = {v for step in graphs[0].steps for v in values_of(step.args)} | {*graphs[0].results}
         self.used = used
+
+    def inputs(self, example: Example, dims: Sequence[Dimension], sizes: Sequence[tuple[int, ...]]) -> list[Symbol]:
+        """The symbols of the inputs. `sizes`: of the dynamic dimensions, in each trace."""
+        if any(a.dtype.kind == "c" for a in example.arrays):
+            raise NotExpressed("an input is complex: pass its parts, and make it by torch.complex in the model")
+        shapes: list[list[Any]] = [[*a.shape] for a in example.arrays]
+        for dim, each in zip(dims, zip(*sizes)):
+            for number, axis in dim.places:
+                shapes[number][axis] = Size(each)
+        symbols = [
+            self.onnx.learned(Symbol(self.onnx, name, a.dtype, shape))
+            for name, a, shape in zip(example.names, example.arrays, shapes)
+        ]
+        self.of.update({v: symbols[v.source[1]] for v in self.graphs[0].inputs if v.source[0] == "argument"})
+        return symbols
 
     def write(self) -> None:
         """Write all steps."""
@@ -51,6 +70,7 @@ class Conversion:
             try:
                 self.write_step(steps)
             except NotExpressed as error:
+                self.ambiguous = error if isinstance(error, Ambiguous) else self.ambiguous
                 self.problems.append(described(steps[0], str(error)))
                 for v in steps[0].outs:
                     missing = Symbol(self.onnx, "missing", complex_numbers.part_type(v.dtype), v.shape)

@@ -38,9 +38,19 @@ class Dimension:
         base = max(self.size, SMALLEST)
         return [base + self.step * column[k % len(column)] + 7 * (k // len(column)) * self.step for k in range(count)]
 
+    def far(self, times: float) -> int:
+        """About `times` the example's size, at a multiple of the step from the example's size."""
+        step, base = abs(self.step), max(self.size, SMALLEST)
+        away = int(base * abs(times - 1)) // step * step
+        return base + away + step if times > 1 else max(base - away, SMALLEST)
+
+    def allows(self, n: int) -> bool:
+        """Whether the user allows a size."""
+        return max(self.least, 1) <= n <= self.most
+
     def fits(self, number: int, count: int) -> bool:
         """Whether all sizes of the traces are allowed."""
-        return all(max(self.least, 1) <= n <= self.most for n in self.sizes(number, count))
+        return all(map(self.allows, self.sizes(number, count)))
 
 
 def dimensions(

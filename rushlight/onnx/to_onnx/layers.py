@@ -147,10 +147,12 @@ def write_adaptive_max_pool(step: Step) -> list:
 def adaptive(step: Step, x: Symbol, size: tuple, pooling: str, reduction: str) -> Symbol:
     """Pooling to a given size: windows of equal sizes where the sizes divide, otherwise each window by itself."""
     given = x.shape[2:]
-    if varies(given) or varies(size):
-        if tuple(given) == tuple(size):
-            return x
-        raise NotExpressed("the windows of its pooling depend on a dynamic dimension")
+    if tuple(given) == tuple(size):
+        return x
+    if varies((*given, *size)):
+        for dim, n in enumerate(size, 2):
+            x = pooled_to(x, dim, n, pooling == "MaxPool")
+        return x
     if all(n % m == 0 for n, m in zip(given, size)):
         kernel = [n // m for n, m in zip(given, size)]
         return x.named(pooling, kernel_shape=kernel, strides=kernel)
@@ -158,6 +160,27 @@ def adaptive(step: Step, x: Symbol, size: tuple, pooling: str, reduction: str) -
         ends = [(k * n // m, -(-(k + 1) * n // m)) for k in range(m)]
         x = step.graph.joined([reduced(reduction, step.graph.sliced(x, dim, *end), (dim,), True) for end in ends], dim)
     return x
+
+
+def pooled_to(x: Symbol, dim: int, count: Any, largest: bool) -> Symbol:
+    """Averages or maxima of `count` windows along a dimension of any size: window k goes from floor(k n / count) to
+    ceil((k + 1) n / count)."""
+    graph, n = x.graph, x.graph.scalar(x.shape[dim])
+    windows = graph.scalar(count)
+    k = graph.unsqueezed(graph.counted(count), [1])
+    start, end = k * n / windows, ((k + 1) * n + windows - 1) / windows
+    at = graph.counted(x.shape[dim])
+    inside = (at >= start) & (at < end)  # (count, n)
+    order = [*[d for d in range(x.ndim) if d != dim], dim]
+    turned = graph.transposed(x, order)
+    if largest:
+        found = reduced("ReduceMax", where(inside, graph.unsqueezed(turned, [x.ndim - 1]), -np.inf), (x.ndim,))
+    else:
+        weights = inside.to(x.dtype) / (end - start).to(x.dtype)
+        weights.shape = (count, x.shape[dim])
+        found = turned.named("MatMul", graph.transposed(weights, [1, 0]))
+    found.shape = (*turned.shape[:-1], count)
+    return graph.transposed(found, np.argsort(order).tolist())
 
 
 @expresses(pool.scatter_spatial)

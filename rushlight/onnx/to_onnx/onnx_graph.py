@@ -11,14 +11,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rushlight.onnx.tensors import code_of
-from rushlight.onnx.to_onnx.sizes import Formula, Numbers, Size, formula
+from rushlight.onnx.to_onnx.sizes import Formula, NotExpressed, Numbers, Size, formula
 
 BOOL, INT64, FLOAT32 = np.dtype(bool), np.dtype(np.int64), np.dtype(np.float32)
 END = np.iinfo(np.int64).max  # the end of a slice that takes all
-
-
-class NotExpressed(Exception):
-    """ONNX has no operator for a step with these arguments; the message gives the reason."""
 
 
 class Node(NamedTuple):

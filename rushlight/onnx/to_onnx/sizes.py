@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import combinations_with_replacement
+from math import gcd
 from typing import Any, NamedTuple
 
 Numbers = tuple[int, ...]
@@ -15,6 +16,20 @@ MAX_PAIRS = 4000  # products that are tried
 # The traces add these multiples of a step to the sizes of the first, second, ... dynamic dimension. Neither column is a
 # linear function of another.
 GROWTH = ((0, 1, 3, 4, 6, 2), (1, 3, 0, 6, 2, 4), (3, 0, 4, 1, 2, 6), (0, 6, 1, 3, 2, 4), (6, 2, 3, 0, 4, 1))
+
+
+class NotExpressed(Exception):
+    """ONNX has no operator for a step with these arguments; the message gives the reason."""
+
+
+class Ambiguous(NotExpressed):
+    """Several quotients of `sizes` give the same numbers in all traces. `candidates`: (divisor, rest) of each."""
+
+    def __init__(self, wanted: Numbers, sizes: Numbers, candidates: list[tuple[int, int]]):
+        shown = [f"(size + {rest}) // {divisor}" for divisor, rest in candidates[:3]]
+        numbers, given = [", ".join(map(str, several)) for several in (wanted, sizes)]
+        super().__init__(f"a size is {numbers} where another is {given}: it may be {' or '.join(shown)}")
+        self.sizes, self.candidates = sizes, candidates
 
 
 class Size:
@@ -86,8 +101,8 @@ class Formula(NamedTuple):
 
 
 def formula(wanted: Numbers, known: Iterable[Numbers]) -> Formula | None:
-    """How a Size follows from known sizes: the simplest of the forms that agree with all traces; None if there is
-    none."""
+    """How a Size follows from known sizes: the simplest of the forms that agree with all traces; None if there is none.
+    Ambiguous if the traces do not decide between several quotients."""
     known = list(known)
     if wanted in known:
         return Formula((wanted,))
@@ -98,8 +113,9 @@ def formula(wanted: Numbers, known: Iterable[Numbers]) -> Formula | None:
 
 
 def linear(wanted: Numbers, known: list[Numbers]) -> Iterator[Formula]:
-    """factor * size + rest, with integers; the smallest factors first."""
-    found = [(line, sizes) for sizes in known if (line := line_through(sizes, wanted))]
+    """factor * size + rest, with integers; the smallest factors first. Two numbers are always on a line, so the size
+    must have three."""
+    found = [(line, sizes) for sizes in known if (line := line_through(sizes, wanted)) and len({*sizes}) > 2]
     for (factor, rest), sizes in sorted(found, key=lambda pair: abs(pair[0][0]) + (pair[0][1] != 0)):
         yield Formula((sizes,), factor, rest)
 
@@ -120,17 +136,37 @@ def products(wanted: Numbers, known: list[Numbers]) -> Iterator[Formula]:
         for k, several in enumerate(combinations_with_replacement(known, count)):
             if k > MAX_PAIRS:
                 break
-            if line := line_through(multiplied(several), wanted):
+            line = line_through(multiplied(several), wanted)
+            if line and len({*multiplied(several)}) > 2:
                 yield Formula(several, *line)
 
 
 def quotients(wanted: Numbers, known: list[Numbers]) -> Iterator[Formula]:
-    """(size + rest) // divisor, or (size * size) // divisor."""
+    """(size + rest) // divisor, for the first size with such a formula."""
     for sizes in known:
-        for divisor in range(2, MAX_DIVISOR + 1):
-            for rest in range(-divisor, 2 * divisor):
-                if all((n + rest) // divisor == m for n, m in zip(sizes, wanted)):
-                    yield Formula((sizes,), 1, rest, divisor)
+        found = [
+            (divisor, rest)
+            for divisor in range(2, MAX_DIVISOR + 1)
+            for rest in range(-divisor, 2 * divisor)
+            if all((n + rest) // divisor == m for n, m in zip(sizes, wanted))
+        ]
+        if len(found) > 1 and deciding(sizes, found):
+            raise Ambiguous(wanted, sizes, found)
+        if found:
+            yield Formula((sizes,), 1, found[0][1], found[0][0])
+
+
+def deciding(sizes: Numbers, candidates: list[tuple[int, int]]) -> int:
+    """The size for which the candidates (divisor, rest) give the most different numbers; 0 if all agree for all sizes
+    of the traces' kind: a U-Net may take multiples of 4 only."""
+    step = gcd(*[n - sizes[0] for n in sizes]) or 1
+    possible = range(sizes[0] % step + step, 4 * max(sizes), step)
+
+    def results(n: int) -> int:
+        return len({(n + rest) // divisor for divisor, rest in candidates})
+
+    best = max(possible, key=results, default=0)
+    return best if best and results(best) > 1 else 0
 
 
 def multiplied(several: Sequence[Numbers]) -> Numbers:

@@ -93,6 +93,8 @@ FUNCTIONS = {  # of x (rows, columns)
     "meshgrid": lambda x: sum(rushlight.meshgrid(rushlight.arange(x.shape[0]), rushlight.arange(x.shape[1]))) + x,
     "conv": lambda x: F.conv1d(x[None, None].flatten(2), rushlight.ones(1, 1, 3), padding=1, stride=2).flatten(),
     "window mean": lambda x: F.avg_pool1d(x[None], 2, 1, 1)[0],
+    "adaptive average": lambda x: F.adaptive_avg_pool2d(x[None], (3, 2)),
+    "adaptive maximum": lambda x: F.adaptive_max_pool2d(x[None], (2, 3)),
     "global maximum": lambda x: F.adaptive_max_pool2d(x[None], 1),
     "isin": lambda x: rushlight.isin(x.round().to(rushlight.int64), rushlight.arange(x.shape[1])),
     "repeated places": lambda x: x[np.repeat(np.arange(x.shape[0]), x.shape[1])],
@@ -112,6 +114,17 @@ def test_functions_of_any_size(name):
 def test_sizes_of_adaptive_pooling_are_fixed():
     pool = nn.AdaptiveMaxPool2d((3, 2))
     check(pool, [(rushlight.randn(n, 2, 7, 9),) for n in (2, 1, 4)], dynamic_shapes=({0: "batch"},))
+
+
+def test_numbers_that_near_sizes_share():
+    """size // 32 is 2 for all sizes near 64; traces of other sizes show the formula."""
+
+    def model(x):
+        return x.new_ones(x.shape[0] // 32 + 1) * x.sum()
+
+    check(model, [(rushlight.randn(n),) for n in (64, 32, 200)], dynamic_shapes=({0: "n"},))
+    examples = [(rushlight.randn(n),) for n in (64, 32, 192)]
+    check(lambda x: model(x) + x.view(-1, 16)[0, 0], examples, dynamic_shapes=({0: "n"},))
 
 
 # -- forms of dynamic_shapes ---------------------------------------------------------------------------
