@@ -75,7 +75,7 @@ def far_sizes(example: Example, dims: list[Dimension]) -> Iterator[Sizes]:
 
 
 def with_size(dims: list[Dimension], number: int, size: int) -> Sizes:
-    """Sizes in which one dimension has this size, and the others are near the example's."""
+    """Sizes with a given size of one dimension; the other dimensions are near the example's."""
     base = [dim.sizes(k, 2)[1] for k, dim in enumerate(dims)]
     return (*base[:number], size, *base[number + 1 :])
 
