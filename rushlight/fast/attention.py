@@ -100,6 +100,5 @@ def tools(name: str) -> tuple[Callable, Callable, Any]:
     from rushlight.fast import attention_loops
     from rushlight.loops.parallel import cores, pool
 
-    # an export finds the loops by these names in the text
     made = attention_loops.forward if name == "forward" else attention_loops.back
     return made(), cores, pool
