@@ -120,7 +120,8 @@ class Arithmetic:
         quotient = (x - rest) / y
         quotient = select(apart, quotient - 1.0, quotient)
         down = call_intrinsic("floor", quotient)
-        return select(quotient - down > 0.5, down + 1.0, down)
+        down = select(quotient - down > 0.5, down + 1.0, down)
+        return select(quotient == 0.0, call_intrinsic("copysign", quotient, x / y), down)
 
     def divided(self, op: type, x: Value, y: Value) -> Value:
         """The quotient of integers rounded down, or the rest with the sign of y; 0 if y is 0, as NumPy's."""

@@ -8,7 +8,8 @@ The subset: numbers, arrays, tuples; assignments, `for ... in range(...)`, `whil
 `return`; functions of the same text, which are inlined; constants of the text (`NAME = 0.5`); the names in
 loops/loop_names.py. The types are as in Numba: an operation of two integers is of int64 (uint64 if both are unsigned),
 an operation of float32 and an integer or Python's float is of float64, and all assignments to a variable share one
-type. The types of variables are found by writing the function again until no assignment changes a type.
+type. `~` of a bool is `not`, as in NumPy. The types of variables are found by writing the function again until no
+assignment changes a type.
 
 `raise IndexError("...")`, or another class in ERRORS, ends the whole loop: its caller in Python gets the error, without
 the message. Such a loop returns nothing. Python's other errors are not raised: the caller checks places and divisors.
@@ -135,8 +136,8 @@ class Writer(Arithmetic):
         """The function itself."""
         try:
             result = self.inlined(name, args)
-            if isinstance(result, (tuple, Array)) or result is not None and self.error:
-                raise NotALoop("a loop returns a number or nothing, and nothing if it raises errors")
+            if result is not None and self.error:
+                raise NotALoop("a loop that raises errors returns nothing")
         except (NotALoop, *WRONG) as error:
             raise self.located(error) from (None if isinstance(error, NotALoop) else error)
         for slot in self.rooms:
@@ -151,7 +152,8 @@ class Writer(Arithmetic):
 
     def located(self, error: Exception) -> NotALoop:
         """The error with the line of its statement."""
-        return NotALoop(f"{error} (line {getattr(self.node, 'lineno', 0)} of {self.f.name})")
+        node = self.node or self.functions["kernel"]
+        return NotALoop(f"{error} (line {node.lineno} of {self.f.name})")
 
     def inlined(self, name: str, args: list[Any]) -> Any:
         """The result of a function of the text, whose statements are written here."""
@@ -339,7 +341,10 @@ class Writer(Arithmetic):
 
     def do_Return(self, s: ast.Return) -> None:
         if s.value is not None:
-            self.assign("return", self.value(s.value))
+            value = self.value(s.value)
+            if self.exit == self.last and not isinstance(value, (Value, bool, int, float)):
+                raise NotALoop("a loop returns a number or nothing")
+            self.assign("return", value)
         self.leave(self.exit)
 
     def leave(self, label: str) -> None:
@@ -522,6 +527,7 @@ class Writer(Arithmetic):
         self.f.branch(found == 0, after, failed)
         self.f.begin(failed)
         self.fail(found)
+        self.f.jump(after)
         self.f.begin(after)
         return None
 
