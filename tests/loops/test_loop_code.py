@@ -401,7 +401,7 @@ def blocks(inner):
             lambda t: f"for i in range(-2, {t[0]} % 5):\n    if {t[2]}:\n        {t[3]}\n    {t[1]}"
         ),
         st.tuples(EXPRESSION, body).map(
-            lambda t: f"steps = 0\nwhile {t[0]}:\n    steps = steps + 1\n    if steps > 5:\n        break\n    {t[1]}"
+            lambda t: f"while {t[0]}:\n    steps = steps + 1\n    if steps > 9:\n        break\n    {t[1]}"
         ),
     )
 
@@ -415,7 +415,7 @@ PROGRAM = st.lists(st.recursive(ASSIGNMENT, blocks, max_leaves=6), min_size=1, m
 def test_programs(program, result, a, b):
     """Programs of random statements. Their variables stay small, so that Python's integers do not exceed 64 bits."""
     body = "".join([f"    {line}\n" for line in program.split("\n")])
-    text = f"def kernel(a, b):\n    c = a - b\n{body}    return ({result}) + 0\n"
+    text = f"def kernel(a, b):\n    c = a - b\n    steps = 0\n{body}    return ({result}) + 0\n"
     assert loop(text)(a, b) == python(text)(a, b)
 
 
