@@ -72,6 +72,18 @@ def test_fine_tuning():
     assert all(b.equal(load(convnet()).get_buffer(name)) for name, b in model.named_buffers())
 
 
+def test_fine_tuning_and_export(tmp_path):
+    """A model that was read, trained and written again gives the same numbers in onnxruntime."""
+    onnxruntime = pytest.importorskip("onnxruntime")
+    model, (x, _) = load(convnet()), images()
+    train(model, 5)
+    rushlight.onnx.export(model, (x,), str(tmp_path / "m.onnx"), input_names=["x"], dynamic_shapes=({0: "n"},))
+    session = onnxruntime.InferenceSession(str(tmp_path / "m.onnx"))
+    x, _ = images(9)
+    found = session.run(None, {"x": x.numpy()})[0]
+    assert np.allclose(found, model(x).detach().numpy(), atol=1e-5)
+
+
 def test_a_compiled_training_gives_the_same_losses():
     rushlight.manual_seed(1)
     eager = train(load(convnet()), 6)
