@@ -3,9 +3,9 @@
     python benchmarks/serving.py --batch 1 --models mlp lstm
     python benchmarks/serving.py --threads 1 2 --engines rushlight.compile onnxruntime --calls 1000
 
-Engines: rushlight and torch, eager and compiled (`compile` of the module), and onnxruntime where `onnxruntime` and
-`onnx` are installed. All engines have torch's weights, take turns in blocks of at most 20 calls in one process, and
-their outputs must agree to 1 in 10,000 of the largest output. Every call gets another input. Each model has a process
+Engines: rushlight and torch, eager and compiled (`compile` of the module), rushlight compiled with int8 weights of linear
+layers and LSTMs, and onnxruntime where `onnxruntime` and `onnx` are installed. All engines have torch's weights, take turns in blocks of at most 20 calls in one process, and
+their outputs must agree to 1 in 10,000 of the largest output (with int8 weights: 1 in 10). Every call gets another input. Each model has a process
 of its own for each number of threads. An engine that fails has `error` in the table, one with other outputs `wrong`."""
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ INPUTS, INPUT_BYTES = 50, 2**27  # inputs of a model: at most this number and th
 CHECKED = 4
 BLOCK, BLOCK_SECONDS, WARM_SECONDS, MIN_ROUNDS = 20, 0.05, 1.0, 5
 REST_SECONDS = 0.02  # between two engines with several threads: waiting threads of the engine before spin for a while
-TOLERANCE = 1e-4
+TOLERANCE, INT8_TOLERANCE = 1e-4, 0.1
 Seconds = dict[str, list[float]]
 Cells = dict[str, "float | str"]
 
@@ -68,6 +68,17 @@ def our_eager(models: Pair, example: Arrays) -> Engine:
 
 def our_compiled(models: Pair, example: Arrays) -> Engine:
     return of_module(rushlight.compile(models.ours), rushlight.from_numpy)
+
+
+def our_int8(models: Pair, example: Arrays) -> Engine:
+    """Linear layers and LSTMs with int8 weights, compiled."""
+    layers = {rushlight.nn.Linear, rushlight.nn.LSTM}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        module = rushlight.compile(rushlight.ao.quantization.quantize_dynamic(models.ours, layers))
+    return Engine(
+        lambda inputs: module(*inputs), lambda arrays: tuple(map(rushlight.from_numpy, arrays)), INT8_TOLERANCE
+    )
 
 
 def their_eager(models: Pair, example: Arrays) -> Engine:
@@ -106,10 +117,10 @@ def onnx(models: Pair, example: Arrays) -> Engine:
     return onnx_session(onnx_file(models, example))
 
 
-# An engine of whole numbers (int8) is one more function here, with a tolerance of its own.
 ENGINES: dict[str, Callable[[Pair, Arrays], Engine]] = {
     "rushlight": our_eager,
     "rushlight.compile": our_compiled,
+    "rushlight.int8": our_int8,
     "torch": their_eager,
     "torch.compile": their_compiled,
 }

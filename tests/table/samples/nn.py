@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import numpy as np
+
+from rushlight.kernels.int8 import Int8Weight
 from tests.table.samples.by_hand import Data, Sample, exactly, positions, x
 
 # Points in parts of an image 4 wide and 3 high, or 4, 3 and 2 deep: away from where a tap ends, and from the edges.
@@ -20,6 +23,7 @@ AT = positions([[[0, 5, 5], [11, 2, 5]]])  # (N, K, P): places in a flat image o
 LOG_PROBABILITIES = Data(4, 2, 4, dtype="float64")  # (T, N, C): ctc takes float32 and float64 alone
 SINGLE = Data(4, 2, 4, dtype="float32")
 NLL, ALPHA = Data(2, dtype="float64"), Data(4, 2, 5, dtype="float64")  # what it made of them
+WHOLE = Int8Weight(np.array([[100, -3, 7], [-128, 127, 0]], np.int8), np.array([0.01, 0.02]))
 LABELS, IN_A_ROW = positions([[1, 2], [3, 3]]), positions([1, 2, 3])
 
 HAND = {
@@ -56,6 +60,10 @@ HAND = {
         Sample(PLACES, SIZE, "bilinear", "zeros", False),
         Sample(PLACES, SIZE, "nearest", "border", False),
         Sample(PLACES, SIZE, "bicubic", "reflection", True),
+    ],
+    "int8_linear": [
+        Sample(Data(4, 3, dtype="float32"), WHOLE, 127, smooth=False),
+        Sample(Data(2, 4, 3, dtype="float32"), WHOLE, 255, smooth=False),
     ],
     "bilinear": [Sample(x(1, 3, 2), x(1, 4, 3)), Sample(x(2, 2, 3), x(2, 8, 2))],
     "sampled": [Sample(x(1, 2, 12), x(1, 2, 3), AT)],

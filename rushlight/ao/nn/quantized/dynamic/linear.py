@@ -17,12 +17,15 @@ from rushlight.ao.nn.quantized.packed import (
     unpacked,
 )  # fmt: skip
 from rushlight.ao.observers import default_weight_observer
+from rushlight.base.dtypes import float32
 from rushlight.base.errors import not_implemented_error
+from rushlight.core.mode import mode
 from rushlight.core.tensor import Tensor, from_array
 from rushlight.kernels.int8 import Int8Weight, linear_by_tensor
 from rushlight.nn.linear import Linear as FloatLinear
 from rushlight.nn.module import Module
 from rushlight.nn.multihead import NonDynamicallyQuantizableLinear
+from rushlight.ops.nn.quantized import int8_linear
 from rushlight.ops.tensor.quantized_tensor import QINT8, QuantizedTensor
 
 MOST, MOST_REDUCED = 255, 127  # the largest activation; torch's modules use half of the range since their version 4
@@ -84,8 +87,10 @@ class Linear(Module):
 
     def forward(self, x: Tensor) -> Tensor:
         weight = self._modules["_packed_params"].__dict__["_packed_params"]
-        reduced = self.version is not None and self.version >= REDUCING_VERSION
-        return result(by_rows(linear_by_tensor, elements(x), weight, MOST_REDUCED if reduced else MOST), x)
+        most = MOST_REDUCED if self.version is not None and self.version >= REDUCING_VERSION else MOST
+        if mode().watch is not None and x.dtype is float32 and x._node is None and x.shape[-1:] == (self.in_features,):
+            return int8_linear(x, weight, most)
+        return result(by_rows(linear_by_tensor, elements(x), weight, most), x)
 
     def weight(self) -> QuantizedTensor:
         return self._packed_params._weight_bias()[0]
