@@ -20,9 +20,11 @@ TENSORS = "let the model compute with tensors alone, and do what needs numbers o
 
 
 class Recorder(Compiled):
-    """Runs the function eagerly under a tracer. `outline`: the last run's, if the run before did the same."""
+    """Runs the function eagerly under a tracer. `outline`: the last run's, if the run before did the same; with `once`,
+    the first run's."""
 
     outline: Outline | None = None
+    once = False
 
     def in_its_place(self, run: EagerRun, kind: Any, last: Outline | None, problem: str | None, call: tuple) -> Any:
         """The run's own result: no program is made."""
@@ -32,6 +34,8 @@ class Recorder(Compiled):
         if last is not None:
             self.unsteady = run.outline.unsteady(last) or run.draws.mixed or ""
             self.outline = None if self.unsteady else run.outline
+        elif self.once:
+            self.outline = run.outline
         self.last[kind] = run.outline
         return run.result
 
@@ -42,9 +46,14 @@ def refused(compiled: Compiled, error: str, hint: str) -> CannotCompile:
     return CannotCompile("\n".join([f"export: {error}", *lines, f"  hint: {hint}"]))
 
 
-def recorded(model: Callable, args: tuple, kwargs: dict[str, Any] | None = None) -> tuple[Graph, Any]:
-    """(the graph of the model's forward, the plan of its result). CannotCompile with the lines of the graph breaks."""
+def recorded(
+    model: Callable, args: tuple, kwargs: dict[str, Any] | None = None, once: bool = False
+) -> tuple[Graph, Any]:
+    """(the graph of the model's forward, the plan of its result). CannotCompile with the lines of the graph breaks.
+
+    The model runs twice, to see that it does the same; with `once`, a single time."""
     recorder = Recorder(model, True)
+    recorder.once = once
     try:
         for _ in range(4):
             recorder(*args, **(kwargs or {}))

@@ -82,7 +82,8 @@ class Example:
         return self.model(*args, **kwargs)
 
     def trace(self, dims: Sequence[dynamic_dims.Dimension], sizes: Sequence[int]) -> tuple[Graph, Any]:
-        """(the recorded graph, the plan of the result) for other sizes; kept for the next time."""
+        """(the recorded graph, the plan of the result) for other sizes; kept for the next time. The first trace shows
+        that the model does the same in each run."""
         if tuple(sizes) not in self.traced:
             self.traced[tuple(sizes)] = self.recorded(dims, sizes)
         return self.traced[tuple(sizes)]
@@ -90,7 +91,7 @@ class Example:
     def recorded(self, dims: Sequence[dynamic_dims.Dimension], sizes: Sequence[int]) -> tuple[Graph, Any]:
         args, kwargs = self.with_tensors(dynamic_dims.resized(self.arrays, dims, sizes))
         try:
-            return recorded(self.model, args, kwargs)
+            return recorded(self.model, args, kwargs, once=bool(self.traced))
         except CannotCompile as error:
             raise NotExpressed(str(error).removeprefix("export: ")) from None
 

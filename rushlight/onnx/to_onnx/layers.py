@@ -106,6 +106,8 @@ def write_max_pool(step: Step) -> Any:
     if step.runs(pool.max_values):
         return x.named("MaxPool", **attributes)
     values, at = step.graph.nodes_of("MaxPool", [x], [(x.dtype, None), (INT64, None)], **attributes)
+    if not step.results[1].used:
+        return [values, None]
     # ONNX counts places over the whole batch, this library over one plane
     return [values, at.named("Mod", step.graph.scalar(product(x.shape[2:])))]
 

@@ -6,7 +6,7 @@ A model is traced with several sizes of its dynamic dimensions. An integer that 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import combinations_with_replacement
+from itertools import combinations_with_replacement, islice
 from math import gcd
 from typing import Any, NamedTuple
 
@@ -131,14 +131,13 @@ def line_through(x: Numbers, y: Numbers) -> tuple[int, int] | None:
 
 
 def products(wanted: Numbers, known: list[Numbers]) -> Iterator[Formula]:
-    """factor * the product of two or three sizes + rest."""
-    for count in (2, 3):
-        for k, several in enumerate(combinations_with_replacement(known, count)):
-            if k > MAX_PAIRS:
-                break
-            line = line_through(multiplied(several), wanted)
-            if line and len({*multiplied(several)}) > 2:
-                yield Formula(several, *line)
+    """The product of two or three sizes; then factor * product + rest."""
+    several = [pair for count in (2, 3) for pair in islice(combinations_with_replacement(known, count), MAX_PAIRS)]
+    yield from (Formula(pair) for pair in several if multiplied(pair) == wanted)
+    for pair in several:
+        line = line_through(multiplied(pair), wanted)
+        if line and len({*multiplied(pair)}) > 2:
+            yield Formula(pair, *line)
 
 
 def quotients(wanted: Numbers, known: list[Numbers]) -> Iterator[Formula]:

@@ -5,7 +5,8 @@ dimension there is a trace in which it is far from the example's: near sizes may
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from itertools import chain, islice
 from typing import Any, NamedTuple
 
@@ -16,6 +17,7 @@ from rushlight.onnx.to_onnx.example import Example
 from rushlight.onnx.to_onnx.sizes import Ambiguous, NotExpressed, deciding
 
 FAR = 2.0  # times the example's size, for far sizes
+NEAR = 3  # traces of near sizes
 SPARE = 4  # near sizes in place of those whose trace cannot be compared
 Sizes = tuple[int, ...]
 
@@ -32,7 +34,7 @@ def traces_of(example: Example, dims: list[Dimension], more: Sequence[Sizes] = (
     """The traces of a model, with traces of `more` sizes.
 
     A trace in which a resizing does nothing, because the sizes are equal, is left out."""
-    count = len(dims) + 2 if dims else 1
+    count = NEAR if dims else 1
     found: dict[int, list[tuple]] = {}  # number of resizings -> traces
     near = near_sizes(example, dims, count)
     needed = [*islice(near, count)]
@@ -43,7 +45,7 @@ def traces_of(example: Example, dims: list[Dimension], more: Sequence[Sizes] = (
         graph, plan = example.trace(dims, now)
         found.setdefault(resized_alike(graph), []).append((now, graph, plan))
     best = max(found.values(), key=len)
-    if len(best) < min(3, count):
+    if len(best) < count:
         raise NotExpressed("the model resizes differently for other sizes of its dynamic dimensions")
     return Traces([now for now, *_ in best], [graph for _, graph, _ in best], best[0][2])
 
@@ -106,22 +108,24 @@ def choose_step(example: Example, dims: list[Dimension], number: int, dim: Dimen
             continue
         found = sorted({*dim.sizes(number, count)} - {others[number]})
         trials = [[*others[:number], size, *others[number + 1 :]] for size in (found[0], found[-1])]
-        if all(works(example, dims, sizes) for sizes in trials):
+        if not any(problem(partial(example.run, dims, sizes)) for sizes in trials):
             return
     one = others[number] + 1
-    reason = problem(example, dims, [*others[:number], one, *others[number + 1 :]])
+    reason = problem(lambda: example.run(dims, [*others[:number], one, *others[number + 1 :]]))
     raise NotExpressed(f"the model takes no other size of {dim.name!r} than {dim.size}; for {one}: {reason}")
 
 
 def works(example: Example, dims: list[Dimension], sizes: Sequence[int]) -> bool:
-    """Whether the model runs with these sizes."""
-    return not problem(example, dims, sizes)
+    """Whether the model runs with these sizes. Its run is a trace."""
+    return not problem(lambda: example.trace(dims, sizes))
 
 
-def problem(example: Example, dims: list[Dimension], sizes: Sequence[int]) -> str:
-    """The error that the model raises with these sizes; "" if there is none."""
+def problem(run: Callable) -> str:
+    """The error that a run of the model raises; "" if there is none."""
     try:
-        example.run(dims, sizes)
+        run()
+    except NotExpressed:
+        raise
     except Exception as error:
         return f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
     return ""
