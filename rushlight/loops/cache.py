@@ -174,6 +174,7 @@ class Loop:
 
         if entry.supported():
             entry.link()
+            binding().add_symbol(f"{symbol}_entry_miss", self.definition.code)  # the entry for other kinds
         engine = engine_of(code)
         address = engine.get_function_address(symbol)
         binding().add_symbol(symbol, address)

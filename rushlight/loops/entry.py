@@ -1,9 +1,9 @@
 """Compiled loops as Python functions: machine code reads addresses, sizes and numbers from Python's objects.
 
-The function `entry(self, args, n)` of a loop's module is a method of CPython's fast calling convention
-(METH_FASTCALL). It compares the types of the arguments with those for which the loop was compiled, releases the
-interpreter's lock, and calls the loop. For other types it calls `self`, a Python object that compiles the loop for
-them. It takes 0.1 to 0.2 microseconds.
+The function `entry(self, args, n)` of a loop's module is a method of CPython's fast calling convention (METH_FASTCALL).
+It compares the types of the arguments with those for which the loop was compiled, releases the interpreter's lock, and
+calls the loop. For other types it calls the function `entry_miss`: the entry for the types that were compiled before,
+or at last `self`, a Python object that compiles the loop for the new types. A call takes 0.1 to 0.2 microseconds.
 
 `supported()` tests where this interpreter and NumPy keep sizes and numbers; elsewhere, loops are called by ctypes."""
 
@@ -46,7 +46,8 @@ CONTIGUOUS, ALIGNED = 0x1, 0x100  # flags of an array
 FASTCALL = 0x80
 CALLS = {  # name of a function of CPython -> its result
     "PyLong_AsLongLong": INT64, "PyErr_Occurred": POINTER, "PyEval_SaveThread": POINTER, "PyEval_RestoreThread": None,
-    "PyObject_Vectorcall": POINTER, "PyLong_FromLongLong": POINTER, "PyFloat_FromDouble": POINTER,
+    "PyObject_Call": POINTER, "PyTuple_New": POINTER, "PyTuple_SetItem": INT32, "Py_DecRef": None,
+    "PyLong_FromLongLong": POINTER, "PyFloat_FromDouble": POINTER,
     "PyBool_FromLong": POINTER, "Py_IncRef": None, "PyLong_FromUnsignedLongLong": POINTER, "PyErr_SetNone": None,
 }  # fmt: skip
 OBJECTS = {
@@ -66,7 +67,7 @@ def supported() -> bool:
     """Whether the fields of objects lie where they are expected, and CPython has the functions in CALLS."""
     if ctypes.sizeof(ctypes.c_void_p) != WORD or not all(hasattr(ctypes.pythonapi, name) for name in CALLS):
         return False
-    a = np.zeros((3, 5), np.float32)[:, ::2]
+    a, other, whole = np.zeros((3, 5), np.float32)[:, ::2], np.dtype(">f4"), np.int64(-3)
     at = id(a)
     array = (
         word(at + DATA) == a.ctypes.data
@@ -76,7 +77,7 @@ def supported() -> bool:
         and word(at + DTYPE) == id(a.dtype)
         and word(at + FLAGS, ctypes.c_int32) & (CONTIGUOUS | ALIGNED) == ALIGNED
         and word(id(a.dtype) + NUMBER, ctypes.c_int32) == a.dtype.num
-        and word(id(np.dtype(">f4")) + ORDER, ctypes.c_char) == b">"
+        and word(id(other) + ORDER, ctypes.c_char) == b">"
     )
     pair, small = (7, 2.5), np.float32(2.5)
     return (
@@ -86,7 +87,7 @@ def supported() -> bool:
         and word(id(pair) + ITEMS + WORD) == id(pair[1])
         and ctypes.c_double.from_address(id(pair[1]) + HEAD).value == 2.5
         and ctypes.c_float.from_address(id(small) + HEAD).value == 2.5
-        and word(id(np.int64(-3)) + HEAD) == -3
+        and word(id(whole) + HEAD) == -3
     )
 
 
@@ -196,6 +197,21 @@ class Entry(Function):
         self.begin(after)
         return self.load(slot, 0, INT64)
 
+    def call_self(self) -> None:
+        """Return the result of `self(*args)`."""
+        args, n = self.args["args"], self.args["n"]
+        given = self.foreign("PyTuple_New", POINTER, [n])
+
+        def put(k: Value) -> None:
+            item = self.load(args, k, POINTER)
+            self.foreign("Py_IncRef", None, [item])
+            self.foreign("PyTuple_SetItem", INT32, [given, k, item])
+
+        self.loop(0, n, 1, put)
+        result = self.foreign("PyObject_Call", POINTER, [self.args["self"], given, Value(self, "null", POINTER)])
+        self.foreign("Py_DecRef", None, [given])
+        self.lines.append(f"ret ptr {result.v}")
+
     def boxed(self, x: Value | None) -> Value:
         """A result as a Python object."""
         if x is None:
@@ -241,9 +257,8 @@ def write_entry(module: Module, name: str, symbol: str, kinds: Sequence[Kind], r
         made = None
     f.lines.append(f"ret ptr {f.boxed(made).v}")
     f.begin("miss")
-    null = Value(f, "null", POINTER)
-    again = f.foreign("PyObject_Vectorcall", POINTER, [f.args["self"], args, n, null])
-    f.lines.append(f"ret ptr {again.v}")
+    other = f.foreign(f"{name}_miss", POINTER, [f.args["self"], args, n])
+    f.lines.append(f"ret ptr {other.v}")
     f.begin("error")
     f.lines.append("ret ptr null")
 
@@ -260,8 +275,7 @@ def trampoline() -> tuple[Any, int]:
     link()
     module = Module(host())
     f = Entry(module, "trampoline")
-    given = [f.args["self"], f.args["args"], f.args["n"], Value(f, "null", POINTER)]
-    f.lines.append(f"ret ptr {f.foreign('PyObject_Vectorcall', POINTER, given).v}")
+    f.call_self()
     engine = module.compiled()
     return engine, engine.get_function_address("trampoline")
 
