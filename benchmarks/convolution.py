@@ -1,4 +1,4 @@
-"""2-d convolution: compiled loops beside columns and BLAS (what is done without Numba), and torch, taking turns.
+"""2-d convolution: compiled loops beside columns and BLAS (what is done without llvmlite), and torch, taking turns.
 
     env -u OPENBLAS_CORETYPE OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 python benchmarks/convolution.py
 

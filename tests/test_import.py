@@ -13,7 +13,6 @@ from tests.support.paths import TESTS
 SUPPORT = TESTS / "support"
 HEAVY = [
     "scipy",
-    "numba",
     "llvmlite",
     "matplotlib",
     "ml_dtypes",
@@ -38,7 +37,7 @@ LATER = [
     "rushlight.utils.data",
     "rushlight.cli",
 ]
-NOT_IN_A_BROWSER = ["scipy", "numba", "ml_dtypes", "multiprocessing", "subprocess", "mmap", "ctypes"]
+NOT_IN_A_BROWSER = ["scipy", "llvmlite", "ml_dtypes", "multiprocessing", "subprocess", "mmap", "ctypes"]
 
 LOADED = "import sys, json; {}; print(json.dumps(sorted(sys.modules)))"
 

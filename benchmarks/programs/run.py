@@ -91,7 +91,7 @@ def run_one(prog, opt):
         env = {
             k: v
             for k, v in os.environ.items()
-            if k in ("PATH", "HOME", "LANG", "TMPDIR", "LD_LIBRARY_PATH", "NUMBA_CACHE_DIR")
+            if k in ("PATH", "HOME", "LANG", "TMPDIR", "LD_LIBRARY_PATH")
             or k.startswith(("RUSHLIGHT", "PROGRAMS_TRACE"))
         }
         env.update(
@@ -106,7 +106,7 @@ def run_one(prog, opt):
             MPLCONFIGDIR=os.path.join(tempfile.gettempdir(), "programs-mpl"),
         )
         threads = str(opt.threads)
-        for k in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"):
+        for k in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
             env[k] = threads
         if opt.perturb:
             env.update(MKL_CBWR="COMPATIBLE", ATEN_CPU_CAPABILITY="default")

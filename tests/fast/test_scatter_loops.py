@@ -60,7 +60,7 @@ def test_bags_and_the_first_of_their_largest(oracle):
     np.testing.assert_allclose(ask(rushlight), oracle(ask))
 
 
-@pytest.mark.skipif(not has_llvmlite(), reason="no loops without Numba")
+@pytest.mark.skipif(not has_llvmlite(), reason="no loops without llvmlite")
 @pytest.mark.parametrize("size", [(2, 3, 50, 4, 20), (1, 16, 64, 4, 100), (3, 1, 7, 8, 33), (2, 5, 9, 1, 4)])
 def test_samples_by_a_loop_have_the_same_bits(size, monkeypatch):
     n, c, s, k, p = size
@@ -152,7 +152,7 @@ def test_the_slope_of_a_spread_of_nothing_is_0():
 
 
 @pytest.mark.exhaustive(every=4)
-@pytest.mark.skipif(not has_llvmlite(), reason="no loops without Numba")
+@pytest.mark.skipif(not has_llvmlite(), reason="no loops without llvmlite")
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("how", ["sum", "mean", "prod", "amax", "amin"])
 @pytest.mark.parametrize("dim", [0, 1, 2])

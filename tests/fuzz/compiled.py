@@ -42,7 +42,7 @@ def program(rng: random.Random) -> str:
     return "t.set_default_dtype(t.float64)\n" + made if wide else made
 
 
-OPTIONS = [""] + 7 * [', backend="numpy"']  # the loops of Numba take a second to compile
+OPTIONS = ["", ', backend="loops"', ', backend="numpy"']
 
 # One call, with a backward pass from its results where they have a graph; what it raised, if it did.
 CALL = """

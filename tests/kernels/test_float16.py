@@ -31,7 +31,7 @@ def same(a, b):
 
 
 @pytest.mark.faster
-@pytest.mark.skipif(not has_llvmlite(), reason="loops need Numba")
+@pytest.mark.skipif(not has_llvmlite(), reason="loops need llvmlite")
 @pytest.mark.parametrize("dtype", KINDS, ids=str)
 def test_loops_convert_as_numpy_does_to_the_last_bit(dtype):
     paid(dtype)
@@ -57,7 +57,7 @@ def test_loops_convert_as_numpy_does_to_the_last_bit(dtype):
 def test_much_half_precision_is_computed_in_single(dtype, loops):
     if loops:
         if not has_llvmlite():
-            pytest.skip("loops need Numba")
+            pytest.skip("loops need llvmlite")
         paid(dtype.numpy)
     x = torch.randn(40, 30).to(dtype).requires_grad_()
     y = torch.randn(40, 30).to(dtype)

@@ -20,7 +20,7 @@ TABLES = [
 
 
 @pytest.mark.faster
-@pytest.mark.skipif(not has_llvmlite(), reason="no loops without Numba")
+@pytest.mark.skipif(not has_llvmlite(), reason="no loops without llvmlite")
 @pytest.mark.parametrize("how", TABLES, ids=str)
 @pytest.mark.parametrize("back", [False, True])
 def test_loops_give_the_bits_of_numpy(how, back):

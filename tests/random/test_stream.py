@@ -500,7 +500,7 @@ def test_fork_rng(enabled):
 def test_unseeded_until_used_and_different_in_each_process():
     code = (
         "from rushlight import random; import sys; assert random.default_generator._twister is None;assert not "
-        "{'numba', 'scipy', 'ml_dtypes'} & set(sys.modules); print(random.default_generator.uniform(4))"
+        "{'llvmlite', 'scipy', 'ml_dtypes'} & set(sys.modules); print(random.default_generator.uniform(4))"
     )
     one, other = (subprocess.check_output([sys.executable, "-c", code], text=True) for _ in range(2))
     assert one != other

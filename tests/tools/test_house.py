@@ -14,7 +14,7 @@ FILES = {
         "import numpy\n\n\ndef run(a, size):\n"
         "    from rushlight.base import text\n    import scipy\n\n"
         "    if a.size > 4096 or a.size > size or a.size > 0:  # type: ignore\n"
-        '        return eval("a.itemsize")  # no numba\n'
+        '        return eval("a.itemsize")  # no llvmlite\n'
         '    if op.name == "mul":\n'
         "        return [1, 2]\n"
     ),

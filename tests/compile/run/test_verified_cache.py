@@ -37,7 +37,7 @@ def peak(call):
 def test_a_watched_run_keeps_no_arrays(nothing_paid):
     f, x = compile(long_chain, backend="numpy"), torch.ones(SIZE)
     long_chain(x)
-    compile(long_chain, backend="numpy")(x)  # loads Numba, which takes more memory
+    compile(long_chain, backend="numpy")(x)  # loads what takes more memory
     eager = peak(lambda: long_chain(x))
     assert peak(lambda: f(x)) < eager + 20 * x._array.nbytes  # of sixty; the program is compared
     assert peak(lambda: f(x)) < eager + 10 * x._array.nbytes
