@@ -101,7 +101,8 @@ class Step:
         if self.on_arrays is not None and raw:
             if all(v is None or isinstance(v, np.ndarray) for v in raw):
                 return self.on_arrays(*raw, **settings)
-            if any(isinstance(v, Tensor) and v.dtype in FEW_DTYPES for v in raw):
+            given = [v for v in raw if isinstance(v, Tensor)]
+            if any(v.dtype in FEW_DTYPES for v in given) and not any(v.requires_grad for v in given):
                 arrays = [v.numpy() if isinstance(v, Tensor) else v for v in raw]
                 return tensors(self.on_arrays(*arrays, **settings))
         received = [

@@ -96,10 +96,11 @@ def scored(scores: Tensor, bias: Tensor | None, softcap: float, precision: int |
     capped = softcap * torch.tanh(scores / softcap) if softcap else scores
     biased = capped if bias is None else capped + bias
     wide = biased if precision is None else biased.to(torch_type(precision))
-    shares = torch.softmax(wide, -1).to(scores.dtype)
-    if bias is not None:
-        shares = torch.where((biased == -math.inf).all(-1, keepdim=True), torch.zeros_like(shares), shares)
-    return [scores, capped, biased, shares]
+    if bias is None:
+        return [scores, capped, biased, torch.softmax(wide, -1).to(scores.dtype)]
+    empty = (biased == -math.inf).all(-1, keepdim=True)
+    shares = torch.softmax(torch.where(empty, torch.zeros_like(wide), wide), -1).to(scores.dtype)
+    return [scores, capped, biased, torch.where(empty, torch.zeros_like(shares), shares)]
 
 
 @operator("FlexAttention", domain=PREVIEW)

@@ -43,7 +43,7 @@ def bit_cast(x: Value, *, to: int) -> Any:
     """The bits of x as another element type of the same size."""
     if isinstance(x, Tensor) and (dtype := torch_type(to)) is not None:
         return x.view(dtype)
-    return (x.numpy() if isinstance(x, Tensor) else x).view(numpy_type(to))
+    return (x.detach().numpy() if isinstance(x, Tensor) else x).view(numpy_type(to))
 
 
 def converted(x: Any, to: np.dtype, saturate: int, round_mode: str) -> Any:

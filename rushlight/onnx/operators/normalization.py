@@ -23,10 +23,13 @@ def batch_norm(
     spatial: int = 1,
 ) -> Tensor | tuple[Tensor, Tensor, Tensor]:
     """x normalized with running statistics, or with the batch's own in training_mode, which returns new statistics."""
+    if not training_mode and (mean.requires_grad or var.requires_grad):  # computed in the model
+        shape = [1, -1] + [1] * (x.ndim - 2)
+        rstd = torch.rsqrt(var.reshape(shape) + epsilon)
+        return (x - mean.reshape(shape)) * (rstd * scale.reshape(shape)) + bias.reshape(shape)
     if not training_mode:
-        return F.batch_norm(
-            x, mean.to(x.dtype), var.to(x.dtype), scale.to(x.dtype), bias.to(x.dtype), False, 0.0, epsilon
-        )
+        mean, var, scale, bias = (v.to(x.dtype) for v in (mean, var, scale, bias))
+        return F.batch_norm(x, mean, var, scale, bias, False, 0.0, epsilon)
     dims = [0, *range(2, x.ndim)]
     new_mean = mean * momentum + x.mean(dims).to(mean.dtype) * (1 - momentum)
     new_var = var * momentum + x.var(dims, unbiased=False).to(var.dtype) * (1 - momentum)

@@ -51,7 +51,7 @@ def argmin(x: Tensor, *, axis: int = 0, keepdims: int = 1, select_last_index: in
 @operator("Unique")
 def unique(x: Fixed, *, axis: int | None = None, sorted: int = 1) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """(different elements or slices, index of the first of each, for each element the index of its equal, counts)."""
-    found, first, back, counts = np.unique(x.numpy(), True, True, True, axis=axis)
+    found, first, back, counts = np.unique(x.detach().numpy(), True, True, True, axis=axis)
     if not sorted:  # in the order of the first
         order = np.argsort(first)
         rank = np.argsort(order)
@@ -74,8 +74,8 @@ def non_max_suppression(
     """Rows (batch, class, box) of the boxes kept: by falling score, without boxes that overlap a kept one too much."""
     found = [
         (b, c, box)
-        for b, corners in enumerate(corners_of(boxes.numpy(), center_point_box))
-        for c, points in enumerate(scores.numpy()[b])
+        for b, corners in enumerate(corners_of(boxes.detach().numpy(), center_point_box))
+        for c, points in enumerate(scores.detach().numpy()[b])
         for box in kept_boxes(corners, points, int(most or 0), overlap or 0.0, least)
     ]
     return torch.as_tensor(np.array(found, np.int64).reshape(-1, 3))
