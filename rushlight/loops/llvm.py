@@ -12,7 +12,6 @@ places count elements of the type that is loaded or stored."""
 
 from __future__ import annotations
 
-import ctypes
 import struct
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -556,6 +555,8 @@ def smaller(x: Value, y: Any) -> Value:
 def callable_of(engine: Any, name: str, pointers: int, integers: int = 0) -> Callable[..., None]:
     """A function of the engine for Python: `pointers` addresses, then `integers` numbers. Releases the interpreter's
     lock."""
+    import ctypes  # some builds of Python lack it
+
     kinds = [ctypes.c_void_p] * pointers + [ctypes.c_int64] * integers
     function = ctypes.CFUNCTYPE(None, *kinds)(engine.get_function_address(name))
     function.engine = engine  # type: ignore[attr-defined]  # owns the machine code
