@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -10,14 +11,17 @@ import numpy as np
 from rushlight.onnx.tensors import numpy_type
 
 from .casts import cast_array
+from .shape import constant_of_shape as tensor_of_shape
 from .table import ints, known
 
 Array = np.ndarray
+MOST = 1024  # elements of a ConstantOfShape that is a known value
 PLAIN: dict[str, Callable[..., Any]] = {
     "Add": np.add, "Sub": np.subtract, "Mul": np.multiply, "Equal": np.equal, "Less": np.less,
     "LessOrEqual": np.less_equal, "Greater": np.greater, "GreaterOrEqual": np.greater_equal, "And": np.logical_and,
     "Or": np.logical_or, "Not": np.logical_not, "Neg": np.negative, "Abs": np.abs, "Floor": np.floor, "Ceil": np.ceil,
-    "Where": np.where, "Xor": np.logical_xor, "BitwiseAnd": np.bitwise_and, "BitwiseOr": np.bitwise_or,
+    "Where": np.where, "Round": np.round, "Sign": np.sign,
+    "Xor": np.logical_xor, "BitwiseAnd": np.bitwise_and, "BitwiseOr": np.bitwise_or,
     "BitwiseXor": np.bitwise_xor, "BitwiseNot": np.bitwise_not, "Sqrt": np.sqrt,
 }  # fmt: skip
 
@@ -136,6 +140,38 @@ def transpose(x: Array, *, perm: list[int] | None = None) -> Array:
 @known("Expand")
 def expand(x: Array, shape: Array) -> Array:
     return np.broadcast_to(x, np.broadcast_shapes(x.shape, tuple(ints(shape))))
+
+
+@known("ConstantOfShape")
+def constant_of_shape(shape: Array, *, value: Array | None = None) -> Any:
+    """An array of few elements, such as the padding that torch's exporter computes; else a tensor."""
+    sizes = ints(shape)
+    if math.prod(sizes) > MOST:
+        return tensor_of_shape(sizes, value=value)
+    return np.full(sizes, np.float32(0) if value is None else value.reshape(-1)[0])
+
+
+@known("Split")
+def split(
+    x: Array,
+    given: Array | None = None,
+    *,
+    split: list[int] | None = None,
+    axis: int = 0,
+    num_outputs: int | None = None,
+    n_outputs: int,
+) -> tuple[Array, ...]:
+    sizes = ints(given) if given is not None else split
+    if sizes is None:
+        count, size = num_outputs or n_outputs, x.shape[axis]
+        each = -(-size // count)
+        sizes = [max(min(each, size - i * each), 0) for i in range(count)]
+    return tuple(np.split(x, np.cumsum(sizes)[:-1].tolist(), axis))
+
+
+@known("Tile")
+def tile(x: Array, repeats: Array, axis: Array | None = None) -> Array:
+    return np.tile(x, ints(repeats)) if axis is None else np.concatenate([x] * repeats.item(), axis.item())
 
 
 @known("Range")
