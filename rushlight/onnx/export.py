@@ -13,12 +13,8 @@ from typing import Any
 
 from rushlight.base.errors import explain, not_implemented_error, value_error
 from rushlight.base.tracebacks import hide_frames
-from rushlight.compile.export.model_folder import evaluating
 from rushlight.onnx.messages import GraphProto, written
 from rushlight.onnx.tensors import move_data
-from rushlight.onnx.to_onnx.example import Example
-from rushlight.onnx.to_onnx.model_file import Model, info, model_of
-from rushlight.onnx.to_onnx.sizes import NotExpressed
 from rushlight.ops.grad_mode import no_grad
 from rushlight.serialization.atomic_write import replacing
 
@@ -39,7 +35,7 @@ class ONNXProgram:
     ['Relu']
     """
 
-    def __init__(self, model_proto: Model):
+    def __init__(self, model_proto: Any):
         self.model_proto = model_proto
 
     def save(
@@ -48,6 +44,8 @@ class ONNXProgram:
     ) -> None:  # fmt: skip
         """Write the file. With `external_data`, tensors from 1 kB on stand in `destination` + ".data"; a model of over
         2 GB always does so, because a protobuf message cannot be larger."""
+        from rushlight.onnx.to_onnx.model_file import info
+
         model = read_again(self.model_proto)
         graph = model.graph
         if keep_initializers_as_inputs:
@@ -67,11 +65,11 @@ class ONNXProgram:
         return f"ONNXProgram({shown[0]} -> {shown[1]}, {len(graph.node)} nodes)"
 
 
-def read_again(model: Model) -> Any:
+def read_again(model: Any) -> Any:
     """A copy of the message whose tensors may be changed; their data is shared."""
     graph: Any = GraphProto(**model.graph.__dict__)
     graph.initializer = [type(t)(**t.__dict__) for t in graph.initializer]
-    copy = Model(**model.__dict__)
+    copy = type(model)(**model.__dict__)
     copy.graph = graph
     return copy
 
@@ -104,14 +102,13 @@ def export(
     >>> program
     ONNXProgram(input -> output, 2 nodes)
     """
+    from rushlight.compile.export.model_folder import evaluating
+    from rushlight.onnx.to_onnx.example import Example
+    from rushlight.onnx.to_onnx.model_file import model_of
+    from rushlight.onnx.to_onnx.sizes import NotExpressed
+
     opset = DEFAULT_OPSET if opset_version is None else opset_version
-    if opset not in OPSETS:
-        raise value_error(f"export: opset_version={opset}", f"use {OPSETS[0]} to {OPSETS[-1]}")
-    if custom_translation_table or custom_opsets or export_modules_as_functions:
-        what = "export: there are no custom operators and no functions of modules"
-        raise not_implemented_error(
-            what, "leave out custom_translation_table, custom_opsets and export_modules_as_functions"
-        )
+    check(opset, custom_translation_table or custom_opsets or export_modules_as_functions)
     model = model.module() if hasattr(model, "graph_module") and hasattr(model, "module") else model
     example = Example(model, args, kwargs or {}, input_names)
     if dynamic_shapes is None and dynamic_axes:
@@ -128,6 +125,17 @@ def export(
         options = {"keep_initializers_as_inputs": keep_initializers_as_inputs, "include_initializers": export_params}
         program.save(f, external_data=external_data, **options)
     return program
+
+
+def check(opset: int, custom: Any) -> None:
+    """Errors for arguments without a meaning here."""
+    if opset not in OPSETS:
+        raise value_error(f"export: opset_version={opset}", f"use {OPSETS[0]} to {OPSETS[-1]}")
+    if custom:
+        raise not_implemented_error(
+            "export: there are no custom operators and no functions of modules",
+            "leave out custom_translation_table, custom_opsets and export_modules_as_functions",
+        )
 
 
 @contextmanager

@@ -153,6 +153,21 @@ def test_dtypes_of_inputs(dtype):
     assert largest_error(session(export(model, (x,))), model, (x,)) <= 1e-3 * (dtype == "float16")
 
 
+def test_integers_where_onnx_takes_floats():
+    x = rushlight.ones(1, 1, 4, 4, dtype=rushlight.int64)
+    for function in (lambda x: nn.functional.max_pool2d(x, 2), lambda x: nn.functional.avg_pool2d(x, 2)):
+        with pytest.raises(OnnxExporterError, match="takes no int64"):
+            export(function, (x,))
+
+
+def test_products_and_sums_of_small_integers():
+    def model(x):
+        return x @ x.T, x.sum(0, dtype=rushlight.uint8), -x, x**2, x.to(rushlight.float32).var(1)
+
+    x = rushlight.arange(6, dtype=rushlight.uint8).reshape(2, 3)
+    assert largest_error(session(export(model, (x,))), model, (x,)) < 1e-6
+
+
 def test_bfloat16_and_half_models():
     pytest.importorskip("ml_dtypes")
     program = export(line().to(rushlight.bfloat16), (X.to(rushlight.bfloat16),))

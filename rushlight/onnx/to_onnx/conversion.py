@@ -195,7 +195,7 @@ class Conversion:
     def periodic(self, period: Any, length: Any, dtype: np.dtype, quotient: bool) -> Symbol:
         """0 0 0 1 1 1, or 0 1 2 0 1 2: the quotient or the remainder of places by a period."""
         count, by = self.onnx.counted(length), self.onnx.scalar(period)
-        found = count / by if quotient else count.named("Mod", by)
+        found = count // by if quotient else count.named("Mod", by)
         found.shape = (length,)
         return found.to(dtype)
 

@@ -119,9 +119,9 @@ def floor_divide(x: Symbol, y: Symbol) -> Symbol:
     """floor(x / y). ONNX's Div rounds integers toward 0."""
     x, y = x.graph.met(x, y)
     if x.dtype.kind == "u":
-        return x / y
+        return x // y
     if x.dtype.kind == "i":
-        quotient = x / y
+        quotient = x // y
         return where((quotient * y != x) & ((x < 0) ^ (y < 0)), quotient - 1, quotient)
     rest = remainder(x, y)
     return where(y == 0, x / y, rounded((x - rest) / y))
@@ -130,7 +130,7 @@ def floor_divide(x: Symbol, y: Symbol) -> Symbol:
 def trunc_divide(x: Symbol, y: Symbol) -> Symbol:
     """x / y, rounded toward 0."""
     x, y = x.graph.met(x, y)
-    return x / y if x.dtype.kind in "iu" else trunc(x / y)
+    return x // y if x.dtype.kind in "iu" else trunc(x / y)
 
 
 def softplus(x: Symbol, beta: float = 1.0, threshold: float = 20.0) -> Symbol:

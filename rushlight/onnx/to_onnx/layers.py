@@ -19,7 +19,8 @@ from rushlight.ops.nn import attention, conv, loss, normalization, pool
 
 @expresses(mm, mv, dot)
 def write_product(step: Step) -> Symbol:
-    x, y = [a.to(step.out.dtype) for a in step.args]
+    small = step.out.dtype.kind in "iu" and step.out.dtype.itemsize < 4  # which ONNX does not take
+    x, y = [a.to(np.int32 if small else step.out.dtype) for a in step.args]
     if step.out.dtype == BOOL or step.out.dtype.kind == "c":
         raise NotExpressed(f"ONNX has no product of {step.out.dtype}")
     return x.named("MatMul", y)
@@ -35,6 +36,8 @@ def write_linear(step: Step) -> Symbol:
     x, weight, bias = step.args
     if x.ndim == 2 and x.dtype.kind == "f":
         return x.named("Gemm", weight, bias, transB=1)
+    if x.dtype.kind in "iub":
+        raise NotExpressed(f"ONNX's products with weights take no {x.dtype.name}")
     order = [*range(weight.ndim - 2), weight.ndim - 1, weight.ndim - 2] if weight.ndim > 1 else [0]
     product = x.named("MatMul", step.graph.transposed(weight, order))
     return product if bias is None else product + bias
@@ -99,6 +102,8 @@ def write_fold(step: Step) -> Symbol:
 @expresses(pool.max_pool, pool.max_values)
 def write_max_pool(step: Step) -> Any:
     x, kernel, stride, padding, dilation, ceil_mode = step.args
+    if x.dtype.kind in "iu" and x.dtype.itemsize > 1:
+        raise NotExpressed(f"ONNX's MaxPool takes no {x.dtype.name}")
     attributes = {
         "kernel_shape": [*kernel], "strides": [*stride], "pads": twice(padding), "dilations": [*dilation],
         "ceil_mode": int(ceil_mode),
@@ -170,7 +175,7 @@ def pooled_to(x: Symbol, dim: int, count: Any, largest: bool) -> Symbol:
     graph, n = x.graph, x.graph.scalar(x.shape[dim])
     windows = graph.scalar(count)
     k = graph.unsqueezed(graph.counted(count), [1])
-    start, end = k * n / windows, ((k + 1) * n + windows - 1) / windows
+    start, end = k * n // windows, ((k + 1) * n + windows - 1) // windows
     at = graph.counted(x.shape[dim])
     inside = (at >= start) & (at < end)  # (count, n)
     order = [*[d for d in range(x.ndim) if d != dim], dim]

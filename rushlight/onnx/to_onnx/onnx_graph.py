@@ -17,6 +17,14 @@ BOOL, INT64, FLOAT32 = np.dtype(bool), np.dtype(np.int64), np.dtype(np.float32)
 END = np.iinfo(np.int64).max  # the end of a slice that takes all
 
 
+WITHOUT_INTEGERS = """
+    Acos Acosh Asin Asinh Atan Atanh AveragePool BatchNormalization Ceil Conv ConvTranspose Cos Cosh Det Elu Exp Floor
+    GRU Gelu GlobalAveragePool GlobalMaxPool HardSigmoid HardSwish InstanceNormalization LSTM LayerNormalization
+    LeakyRelu Log LogSoftmax Mish RNN Reciprocal Round Sigmoid Sin Sinh Softmax Softplus Sqrt Tan Tanh
+"""
+FLOATS_ONLY = frozenset(WITHOUT_INTEGERS.split())  # operators that take no integers
+
+
 class Node(NamedTuple):
     """A call of an ONNX operator. An input "" is left out; `attributes` may hold arrays, numbers, text, lists."""
 
@@ -73,7 +81,9 @@ class Symbol:
     __add__, __radd__ = arithmetic("Add", "Or")
     __sub__, __rsub__ = arithmetic("Sub")
     __mul__, __rmul__ = arithmetic("Mul", "And")
-    __truediv__, __rtruediv__ = arithmetic("Div")
+    __truediv__: Any = lambda x, y: quotient(x, y)
+    __rtruediv__: Any = lambda x, y: quotient(y, x)
+    __floordiv__, __rfloordiv__ = arithmetic("Div")  # of integers above 0: ONNX rounds toward 0
     __and__, __rand__ = arithmetic("BitwiseAnd", "And")
     __or__, __ror__ = arithmetic("BitwiseOr", "Or")
     __xor__, __rxor__ = arithmetic("BitwiseXor", "Xor")
@@ -83,7 +93,7 @@ class Symbol:
     __ne__: Any = lambda x, y: ~(x == y)
 
     def __neg__(self) -> Symbol:
-        return self.named("Neg", shape=self.shape)
+        return 0 - self if self.dtype.kind == "u" else self.named("Neg", shape=self.shape)
 
     def __abs__(self) -> Symbol:
         return self.named("Abs", shape=self.shape)
@@ -103,7 +113,18 @@ class Symbol:
 
 def power(x: Symbol, y: Any) -> Symbol:
     """x^y."""
+    if x.dtype.kind in "iu" and x.dtype.itemsize < 4:  # which ONNX does not take
+        return power(x.to(np.int32), y).to(x.dtype)
     return x.graph.binary("Pow", "Pow", x, y)
+
+
+def quotient(x: Any, y: Any) -> Symbol:
+    """x / y; integers become float32."""
+    graph = x.graph if isinstance(x, Symbol) else y.graph
+    x, y = graph.met(x, y)
+    if x.dtype.kind in "iub":
+        x, y = x.to(FLOAT32), y.to(FLOAT32)
+    return graph.binary("Div", "Div", x, y)
 
 
 def type_number(dtype: Any) -> int:
@@ -163,7 +184,7 @@ class OnnxGraph:
         """A number as a constant of another value's dtype; a fraction beside integers is float32."""
         fits = other.dtype.kind in "fVc" or isinstance(number, (bool, int)) and other.dtype != BOOL
         dtype = other.dtype if fits or isinstance(number, bool) else INT64 if isinstance(number, int) else FLOAT32
-        return self.constant(np.array(number, dtype))
+        return self.constant(np.array(number).astype(dtype))
 
     # -- nodes -----------------------------------------------------------------------------------------
 
@@ -183,6 +204,9 @@ class OnnxGraph:
         self, operator: str, inputs: Iterable[Symbol | None], results: Sequence[tuple], **settings: Any
     ) -> list[Symbol]:
         """The results of an operator. `results`: (dtype, shape) of each. An equal node is not written twice."""
+        inputs = [*inputs]
+        if operator in FLOATS_ONLY and inputs[0] is not None and inputs[0].dtype.kind in "iub":
+            raise NotExpressed(f"ONNX's {operator} takes no {inputs[0].dtype.name}")
         names = ["" if i is None else i.name for i in inputs]
         while names and not names[-1]:
             names.pop()
@@ -259,7 +283,7 @@ class OnnxGraph:
             total = total * part
         total = total * found.factor if found.factor != 1 else total
         total = total + found.rest if found.rest else total
-        total = total / found.divisor if found.divisor != 1 else total
+        total = total // found.divisor if found.divisor != 1 else total
         total.shape = (1,)
         return total
 

@@ -18,6 +18,8 @@ def reduced(operator: str, x: Symbol, dims: tuple[int, ...], keepdim: Any = Fals
     """A reduction over dimensions."""
     if not dims:
         return x
+    if x.dtype.kind in "iu" and x.dtype.itemsize < 4:  # which ONNX does not take
+        return reduced(operator, x.to(np.int32), dims, keepdim).to(x.dtype)
     return x.named(operator, x.graph.integers(dims), keepdims=int(bool(keepdim)))
 
 
@@ -60,7 +62,7 @@ def write_logsumexp(step: Step) -> Symbol:
 
 @expresses(reduce.var_core)
 def write_variance(step: Step) -> Symbol:
-    x, dims, correction = step.args[0], dims_of(step), step.args[2]
+    x, dims, correction = step.args[0].to(step.out.dtype), dims_of(step), step.args[2]
     away = x - reduced("ReduceMean", x, dims, True)
     divisor = WORLD["maximum"](counted(x, dims).to(x.dtype) - float(correction), 0.0)
     return reduced("ReduceSum", away * away, dims, True) / divisor

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,23 +16,50 @@ from rushlight.ops.nn.resize import blend
 PIXELS, CORNERS = "half_pixel", "align_corners"
 
 
+class Resizing(NamedTuple):
+    """A node of Resize: its input, its attributes, and for each dimension the size, or the factor where a number is
+    given."""
+
+    x: Symbol
+    attributes: dict[str, Any]
+    dims: tuple[int, ...]
+    sizes: tuple[int | Size, ...]
+    factors: tuple[float | None, ...]
+
+
 @expresses(blend)
 def write_resize(step: Step) -> Symbol:
-    """Resizing along one dimension."""
+    """Resizing along one dimension. Two steps for two dimensions of an image become one node."""
     x, dim, how = step.args[:3]
     if step.setting(3, False):
         raise NotExpressed("ONNX has no transpose of a resizing")
-    attributes = attributes_of(how)
-    out = step.out.shape[dim]
-    if attributes is None or x.dtype.kind != "f" or attributes["mode"] == "cubic" and (x.ndim != 4 or dim < 2):
+    attributes, out = attributes_of(how), step.out.shape[dim]
+    if attributes is None or not takes(x, dim, attributes):
         return by_matrix(step, x, dim, how)
-    scale = None if how[-1] is True else factor(how, out)
-    inputs: list[Any] = [x, None, None, None]
-    if scale is None:
-        inputs[3] = step.graph.number(out)
+    made = Resizing(x, attributes, (dim,), (out,), (None if how[-1] is True else factor(how, out),))
+    before = step.graph.same.get(("resizing", x.name))
+    if before is not None and before.attributes == attributes and (None in before.factors) == (None in made.factors):
+        made = Resizing(before.x, attributes, *[a + b for a, b in zip(made[2:], before[2:])])
+    found = resized(made)
+    step.graph.same["resizing", found.name] = made
+    return found
+
+
+def takes(x: Symbol, dim: int, attributes: dict[str, Any]) -> bool:
+    """Whether onnxruntime resizes this input so."""
+    mode = attributes["mode"]
+    return mode == "nearest" or x.dtype.kind == "f" and (mode != "cubic" or x.ndim == 4 and dim > 1)
+
+
+def resized(made: Resizing) -> Symbol:
+    """The node of a resizing."""
+    graph = made.x.graph
+    inputs: list[Any] = [made.x, None, None, None]
+    if None in made.factors:
+        inputs[3] = graph.integers(made.sizes)
     else:
-        inputs[2] = step.graph.constant(np.array([scale], np.float32))
-    return step.graph.node("Resize", inputs, dtype=x.dtype, axes=[dim], **attributes)
+        inputs[2] = graph.constant(np.array(made.factors, np.float32))
+    return graph.node("Resize", inputs, dtype=made.x.dtype, axes=[*made.dims], **made.attributes)
 
 
 def attributes_of(how: tuple) -> dict[str, Any] | None:
@@ -56,11 +83,8 @@ def factor(how: tuple, out: int | Size) -> float | None:
     outs = out.values if isinstance(out, Size) else (out,) * len(sizes)
     if isinstance(scale, Varying):
         return None
-    return (
-        None
-        if all(abs(n / m - scale) < 1e-12 for n, m in zip(sizes, outs)) and not isinstance(out, Size)
-        else 1 / scale
-    )
+    by_size = not isinstance(out, Size) and all(abs(n / m - scale) < 1e-12 for n, m in zip(sizes, outs))
+    return None if by_size else 1 / scale
 
 
 def by_matrix(step: Step, x: Symbol, dim: int, how: tuple) -> Symbol:

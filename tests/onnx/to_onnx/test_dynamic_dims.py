@@ -90,7 +90,9 @@ FUNCTIONS = {  # of x (rows, columns)
     "std": lambda x: F.pad(x, (0, 1)).std(1) + F.pad(x, (0, 1)).var(1, unbiased=False),
     "cumsum": lambda x: x.cumsum(0) + x.cumsum(1),
     "outer": lambda x: rushlight.einsum("ij,ik->jk", x, x),
-    "meshgrid": lambda x: sum(rushlight.meshgrid(rushlight.arange(x.shape[0]), rushlight.arange(x.shape[1]))) + x,
+    "meshgrid": lambda x: (
+        sum(rushlight.meshgrid(rushlight.arange(x.shape[0]), rushlight.arange(x.shape[1]), indexing="ij")) + x
+    ),
     "conv": lambda x: F.conv1d(x[None, None].flatten(2), rushlight.ones(1, 1, 3), padding=1, stride=2).flatten(),
     "window mean": lambda x: F.avg_pool1d(x[None], 2, 1, 1)[0],
     "adaptive average": lambda x: F.adaptive_avg_pool2d(x[None], (3, 2)),
