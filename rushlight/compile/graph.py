@@ -54,7 +54,7 @@ class Call:
     value among the arguments whose memory the result shows). `origin`: see Origin; None if a pass has made the call.
     """
 
-    __slots__ = ("args", "late", "line", "op", "origin", "outs", "shares")
+    __slots__ = ("_entry", "args", "late", "line", "op", "origin", "outs", "shares")
 
     def __init__(
         self,
@@ -67,7 +67,7 @@ class Call:
         origin: Origin | None = None,
     ):
         self.op, self.args, self.outs, self.line, self.late = op, args, outs, line, late
-        self.origin = origin
+        self.origin, self._entry = origin, None
         self.shares = (
             shared(op, [v._array for v in values_in(args)], [v._array for v in outs]) if shares is None else shares
         )
@@ -75,7 +75,10 @@ class Call:
     @property
     def entry(self) -> Op | None:
         """The op's entry in the table; None for a check."""
-        return TABLE.get(self.op)
+        found = self._entry
+        if found is None or found.name != self.op:  # a pass has changed the op
+            found = self._entry = TABLE.get(self.op)
+        return found
 
     def runs(self, *functions: Any) -> bool:
         """Whether the step is a call of one of these ops: `step.runs(mm, mv)`."""

@@ -88,13 +88,14 @@ def write(
     text calls. Raises NotALoop."""
     tree = ast.parse(text)
     functions = {f.name: f for f in tree.body if isinstance(f, ast.FunctionDef)}
+    facts = {name: (assigned_in(function), returns_always(function)) for name, function in functions.items()}
     if len(functions["kernel"].args.args) != len(kinds):
         raise TypeError(f"this loop takes {len(functions['kernel'].args.args)} arguments, not {len(kinds)}")
     constants = {t.id: s.value for s in tree.body if isinstance(s, ast.Assign) for t in s.targets}  # type: ignore[attr-defined]
     types: dict[Any, tuple[Type, int]] = {}
     for _ in range(MAX_ROUNDS):
         f = LoopFunction(module, symbol, flat_arguments(kinds), not exact)
-        writer = Writer(f, functions, constants, names, types, callee)
+        writer = Writer(f, functions, facts, constants, names, types, callee)
         writer.whole("kernel", gathered(kinds, iter(f.args.values())))
         if not writer.changed and writer.unknown is None:
             return f
@@ -109,10 +110,11 @@ class Writer(Arithmetic):
     round has changed one."""
 
     def __init__(
-        self, f: LoopFunction, functions: Mapping[str, ast.FunctionDef], constants: Mapping[str, ast.expr],
-        names: Mapping, types: dict, callee: Any,
+        self, f: LoopFunction, functions: Mapping[str, ast.FunctionDef], facts: Mapping[str, tuple[set[str], bool]],
+        constants: Mapping[str, ast.expr], names: Mapping, types: dict, callee: Any,
     ):  # fmt: skip
         self.f, self.functions, self.constants, self.names = f, functions, constants, names
+        self.facts = facts  # function -> the names that it assigns to, whether it always returns a result or never
         self.types, self.callee = types, callee
         self.changed = False
         self.unknown: NotALoop | None = None  # the first variable that was read before its type was known
@@ -163,7 +165,7 @@ class Writer(Arithmetic):
         place = (self.node.lineno, self.node.col_offset) if self.node is not None else ()
         saved = self.frame, self.bound, self.local, self.ends, self.exit, self.node
         self.frame = (*self.frame, name, *place)
-        self.bound, self.local, self.ends, self.exit = {}, assigned_in(function), [], self.f.label()
+        self.bound, self.local, self.ends, self.exit = {}, self.facts[name][0], [], self.f.label()
         self.last = self.last or self.exit
         self.arguments(function, args)
         self.statements(function.body)
@@ -178,7 +180,7 @@ class Writer(Arithmetic):
         parameters = [a.arg for a in function.args.args]
         if len(parameters) != len(args):
             raise NotALoop(f"{function.name} takes {len(parameters)} arguments, not {len(args)}")
-        if not returns_always(function):
+        if not self.facts[function.name][1]:
             raise NotALoop(f"{function.name} returns a number in a few cases only")
         for parameter, value in zip(parameters, args):
             if parameter in self.local:

@@ -828,3 +828,14 @@ def test_gradients_of_products_are_programs(shape, dim):
         assert torch.allclose(g(x), f(x), rtol=1e-5, atol=1e-6)
     assert len(programs(g)) == 1
     assert not g.given_up
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.int8, torch.complex64], ids=str)
+def test_a_number_is_written_into_a_tensor_of_any_dtype(dtype):
+    """A loop copied the number, also into dtypes that loops do not take."""
+    f = compile(lambda x: x.fill_(2))
+    for _ in range(4):
+        x = torch.zeros((), dtype=dtype)
+        f(x)
+        assert x == 2
+    assert len(programs(f)) == 1

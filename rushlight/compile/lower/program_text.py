@@ -213,8 +213,8 @@ class Lowering:
             and {store.target, store.value} <= self.dense
             and store.target.dtype == store.value.dtype
             and 0 < store.target.size < MAX_SMALL_WORK
-            and store.target.dtype.char not in "eV"
-        ):  # loops have no half types
+            and store.target.dtype.name in SHORT
+        ):
             self.lines.append(f"copyto({target}, {value})")
             return
         name = self.loop(COPY)
