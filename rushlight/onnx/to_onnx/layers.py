@@ -214,11 +214,16 @@ def write_batch_norm(step: Step) -> Symbol:
 @expresses(normalization.layer_norm)
 def write_layer_norm(step: Step) -> list:
     x, weight, bias, dims, eps = step.args
-    shape = fixed([x.shape[d] for d in dims], "normalized shape")
+    dims = tuple(d % x.ndim for d in dims)
+    mean, var = moments(x, dims)
+    shape = [x.shape[d] for d in dims]
+    if varies(tuple(shape)):  # ONNX's operator has a weight, whose size is fixed
+        found = (x - mean) / sqrt(var + float(eps))
+        found = found if weight is None else found * weight
+        return [found if bias is None else found + bias, mean, var]
     scale = step.graph.constant(np.ones(shape, x.dtype)) if weight is None else weight
-    axis = min(d % x.ndim for d in dims) - x.ndim
-    found = x.named("LayerNormalization", scale, bias, axis=axis, epsilon=float(eps))
-    return [found, *moments(x, tuple(d % x.ndim for d in dims))]
+    found = x.named("LayerNormalization", scale, bias, axis=min(dims) - x.ndim, epsilon=float(eps))
+    return [found, mean, var]
 
 
 def moments(x: Symbol, dims: tuple) -> list[Symbol]:

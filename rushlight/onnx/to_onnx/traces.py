@@ -17,7 +17,7 @@ from rushlight.onnx.to_onnx.example import Example
 from rushlight.onnx.to_onnx.sizes import Ambiguous, NotExpressed, deciding
 
 FAR = 2.0  # times the example's size, for far sizes
-NEAR = 3  # traces of near sizes
+NEAR = 4  # traces of near sizes; two dimensions are even and odd in all combinations
 SPARE = 4  # near sizes in place of those whose trace cannot be compared
 Sizes = tuple[int, ...]
 
