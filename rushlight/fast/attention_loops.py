@@ -20,7 +20,7 @@ from functools import cache
 from textwrap import indent
 
 from rushlight.loops.cache import calling, compiled
-from rushlight.loops.simd import machine
+from rushlight.loops.llvm import machine
 
 QUERIES, KEYS = 32, 64  # sizes of a tile: its scores and their slopes stay in the L1 cache
 TALL = {32: 8, 16: 4}  # number of registers -> rows of a product that are added up at once, each of two vectors

@@ -97,7 +97,7 @@ def text_of(name: str, half: bool) -> str:
 
 
 def knows_float16() -> bool:
-    from rushlight.loops.loop_names import knows_halves
+    from rushlight.loops.scope import knows_halves
 
     return knows_halves()
 

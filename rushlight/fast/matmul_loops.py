@@ -32,9 +32,9 @@ from numpy import ndarray
 
 from rushlight.fast.index import MATMUL_PARALLEL_PRODUCTS
 from rushlight.loops.cache import compiled
+from rushlight.loops.llvm import machine
 from rushlight.loops.matmul_tiles import HEIGHTS, SQUARE, WIDTH
 from rushlight.loops.parallel import cores, pool
-from rushlight.loops.simd import machine
 
 DEEP, TURNED = 512, 256  # the most numbers added up sequentially; TURNED for a transposed x
 # numbers in y's block: SHARE for each row of x, but at least SMALL and at most BLOCK. Few rows reuse a block little.

@@ -26,8 +26,8 @@ from typing import Any
 import numpy as np
 
 from rushlight.core.table import TABLE, parameters, rebind
+from rushlight.loops.llvm import machine
 from rushlight.loops.matmul_tiles import HEIGHTS, WIDTH
-from rushlight.loops.simd import machine
 from rushlight.ops.nn.recurrent_cells import STATE, Cell
 from rushlight.ops.nn.recurrent_cells import TANH as TANH
 

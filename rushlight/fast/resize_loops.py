@@ -77,7 +77,7 @@ PLANES = 16  # enough padding for `ALONG` on any processor
 
 
 def along_text() -> str:
-    from rushlight.loops.simd import machine
+    from rushlight.loops.llvm import machine
 
     return ALONG.format(n=machine()[0])
 

@@ -149,7 +149,7 @@ class Loop:
         """(facts about the machine code, the machine code as an object file)."""
         from rushlight.loops import entry, loop_code, loop_kinds
         from rushlight.loops.llvm import Module, host
-        from rushlight.loops.loop_names import scope
+        from rushlight.loops.scope import scope
 
         text, exact, callees = self.recipe
         used: list[tuple[str, tuple]] = []
@@ -212,7 +212,7 @@ def versions() -> tuple[str, ...]:
 
     own = Path(__file__).parent
     names = (
-        "llvm.py", "loop_kinds.py", "loop_arithmetic.py", "loop_code.py", "loop_names.py", "entry.py", "scalar_math.py",
+        "llvm.py", "loop_kinds.py", "loop_arithmetic.py", "loop_code.py", "scope.py", "entry.py", "scalar_math.py",
         "llvm_math.py", "minimax_polynomials.py", "simd.py", "matmul_tiles.py",
     )  # fmt: skip
     sources = [(own / name).read_text() for name in names]

@@ -79,6 +79,11 @@ def host() -> Target:
     return Target(triple, llvm.get_host_cpu_name(), known.flatten(), lanes, registers, bool(known.get("fma")) or arm)
 
 
+def machine() -> tuple[int, int]:
+    """(float32 numbers in a vector register, number of registers) of this machine's processor."""
+    return host().lanes, host().registers
+
+
 WASM = Target("wasm32-unknown-unknown", "generic", "+simd128,+bulk-memory", 4, 16, False)
 
 # -- values whose operators emit instructions ----------------------------------------------------------------------

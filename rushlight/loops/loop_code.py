@@ -6,7 +6,7 @@
 
 The subset: numbers, arrays, tuples; assignments, `for ... in range(...)`, `while`, `if`, `break`, `continue`,
 `return`; functions of the same text, which are inlined; constants of the text (`NAME = 0.5`); the names in
-loops/loop_names.py. The types are as in Numba: an operation of two integers is of int64 (uint64 if both are unsigned),
+loops/scope.py. The types are as in Numba: an operation of two integers is of int64 (uint64 if both are unsigned),
 an operation of float32 and an integer or Python's float is of float64, and all assignments to a variable share one
 type. `~` of a bool is `not`, as in NumPy. The types of variables are found by writing the function again until no
 assignment changes a type.

@@ -1,6 +1,6 @@
 """The names in compiled loops, for type checkers and linters. There is no such module at run time.
 
-A loop finds these names as its globals: `scope` in loops/cache.py. A file of loops imports the
+A loop finds these names in `scope` (loops/scope.py). A file of loops imports the
 names from here for checkers alone. tests/core/test_worlds.py checks that `scope` has every name
 that is imported."""
 

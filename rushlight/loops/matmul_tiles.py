@@ -31,10 +31,10 @@ from functools import cache, partial
 from itertools import product
 from typing import Any
 
-from rushlight.loops.llvm import FLOAT, INT64, POINTER, Value, call_intrinsic, mixed, repeated, select
+from rushlight.loops.llvm import FLOAT, INT64, POINTER, Value, call_intrinsic, machine, mixed, repeated, select
 from rushlight.loops.loop_code import Writer
 from rushlight.loops.loop_kinds import Array
-from rushlight.loops.simd import fetch, first_lanes, machine, masked_load, masked_store
+from rushlight.loops.simd import fetch, first_lanes, masked_load, masked_store
 
 HEIGHTS = 6, 5  # rows of a tile; any number from 20 on is a sum of sixes and fives
 WIDTH = {32: 4, 16: 2}  # number of registers -> registers in a row of the widest tile

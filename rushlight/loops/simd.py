@@ -17,7 +17,6 @@ i on. `ahead(x, i)` prefetches the cache line of x[i]. Indices are not checked."
 from __future__ import annotations
 
 import math
-from functools import cache
 from typing import Any
 
 from rushlight.loops.llvm import (
@@ -28,10 +27,10 @@ from rushlight.loops.llvm import (
     Function,
     Value,
     as_bits,
-    binding,
     call_intrinsic,
     converted,
     lane,
+    machine,
     mixed,
     picked,
     repeated,
@@ -41,19 +40,6 @@ from rushlight.loops.llvm import (
 from rushlight.loops.loop_code import Writer
 from rushlight.loops.loop_kinds import Array
 from rushlight.loops.minimax_polynomials import EXP32
-
-# (processor feature, float32 lanes, registers)
-WIDTHS = (("avx512f", 16, 32), ("avx2", 8, 16), ("neon", 4, 32))
-
-
-@cache
-def machine() -> tuple[int, int]:
-    """(float32 in a vector register, number of registers) of this processor."""
-    features = binding().get_host_cpu_features()
-    for name, lanes, registers in WIDTHS:
-        if features.get(name):
-            return lanes, registers
-    return 4, 16
 
 
 def lanes() -> int:

@@ -72,7 +72,7 @@ def test_rules_import_for_checkers_what_they_use():
 
 def test_loops_import_for_checkers_what_they_use():
     pytest.importorskip("llvmlite")
-    from rushlight.loops.cache import scope
+    from rushlight.loops.scope import scope
 
     found = imported_for_checkers("rushlight.loops.loop_names")
     assert found

@@ -16,7 +16,7 @@ from rushlight.loops.cache import compiled  # noqa: E402
 from rushlight.loops.entry import signature  # noqa: E402
 from rushlight.loops.llvm import FLOAT, Function, Module, host  # noqa: E402
 from rushlight.loops.llvm_math import functions  # noqa: E402
-from rushlight.loops.loop_names import scope  # noqa: E402
+from rushlight.loops.scope import scope  # noqa: E402
 
 LOOP = """def kernel({parameters}, out):
     for i in range(x.shape[0]):

@@ -13,8 +13,8 @@ from functools import cache
 import numpy as np
 
 from rushlight.compile.graph import Call
+from rushlight.loops.llvm import machine
 from rushlight.loops.matmul_tiles import SQUARE
-from rushlight.loops.simd import machine
 
 ROWS = 8  # independent sums: two units, each with a latency of 4 cycles for an addition
 MAX_PRODUCTS = 1 << 18  # multiplications up to which BLAS is not faster (64 x 64 by 64 x 64)

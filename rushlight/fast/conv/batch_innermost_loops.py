@@ -168,7 +168,7 @@ def weight_block(height: int, width: int) -> list[str]:
 
 def tiles() -> tuple[tuple[int, int], ...]:
     """(height, width) of blocks whose sums fit in registers, most reuse first."""
-    from rushlight.loops.simd import machine
+    from rushlight.loops.llvm import machine
 
     return ((6, 4), (8, 3), (4, 6), (2, 10), (1, 14)) if machine()[1] == 32 else ((4, 2), (2, 4), (1, 6))
 

@@ -98,7 +98,7 @@ def pack() -> Callable:
 @cache
 def shapes() -> dict[int, int]:
     """{vectors of columns: rows} for blocks whose sums fit in registers; the first is the usual block."""
-    from rushlight.loops.simd import machine
+    from rushlight.loops.llvm import machine
 
     return {4: 6, 3: 8, 2: 8, 1: 8} if machine()[1] == 32 else {2: 6, 1: 8}
 

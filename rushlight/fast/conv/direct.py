@@ -194,7 +194,7 @@ def tile_lines(lay: Layout, channels: int) -> int:
 
 def tile_height(filters: int) -> int:
     """The number of filters summed at once: the one with the fewest unused rows."""
-    from rushlight.loops.simd import machine
+    from rushlight.loops.llvm import machine
 
     most = 8 if machine()[1] == 32 else 4
     return min([h for h in (8, 6, 4, 2, 1) if h <= most], key=lambda h: (-(-filters // h) * h, -h))

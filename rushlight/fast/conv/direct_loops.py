@@ -12,7 +12,7 @@ from functools import cache
 
 from rushlight.fast.conv.channels_last import indented
 from rushlight.loops.cache import compiled
-from rushlight.loops.simd import machine
+from rushlight.loops.llvm import machine
 
 FILL = """def kernel(x, shape, out, across, starts, steps, extent, first, images):
     \"\"\"out[c, p, n, u] = x[first + n, c, u steps + starts[p]] for positions inside x; the rest is not written.

@@ -46,7 +46,7 @@ workspaces = Workspaces()
 @cache
 def lanes() -> int:
     """Floats in a vector register."""
-    from rushlight.loops.simd import machine
+    from rushlight.loops.llvm import machine
 
     return machine()[0]
 
