@@ -83,6 +83,26 @@ def test_an_output_named_like_a_value_inside():
     assert largest_error(session(program), lambda x: x.tanh().relu() * 2, (X,)) < 1e-6
 
 
+def test_names_that_weights_and_inputs_have():
+    model = nn.Linear(3, 3)
+
+    def results(weight):
+        return {"bias": model(weight), "weight": weight + 1}
+
+    program = export(results, (X,))
+    assert [o.name for o in program.model_proto.graph.output] == ["bias", "weight_1"]
+    assert largest_error(session(program), results, (X * 2,)) < 1e-6
+
+    class Named(nn.Linear):
+        def forward(self, x):
+            return {"bias": super().forward(x)}
+
+    named = Named(3, 3)
+    assert largest_error(session(export(named, (X,))), named, (X,)) < 1e-6
+    with pytest.raises(ValueError, match="several inputs or outputs are named 'x'"):
+        export(lambda x: x + 1, (X,), output_names=["x"])
+
+
 def test_results_that_are_inputs_weights_and_repeated():
     model = nn.Linear(3, 3)
 

@@ -29,13 +29,13 @@ MAX_RUNS = 8  # evenly spaced parts of a constant that depends on a dynamic dime
 
 
 class Conversion:
-    """Writes the steps of a model's traces into an ONNX graph. `weights`: {id of an array: its name}. `inputs`: names
-    of the arguments. `problems`: a text for each step that ONNX cannot express."""
+    """Writes the steps of a model's traces into an ONNX graph. `weights`: {id of an array: its name}. `taken`: the
+    names of inputs and outputs. `problems`: a text for each step that ONNX cannot express."""
 
-    def __init__(self, graphs: Sequence[Graph], inputs: Sequence[str], weights: dict[int, str], opset: int):
+    def __init__(self, graphs: Sequence[Graph], taken: Sequence[str], weights: dict[int, str], opset: int):
         self.graphs, self.weights = graphs, weights
         self.onnx = OnnxGraph(opset)
-        self.onnx.taken.update(inputs)
+        self.onnx.taken.update(taken)
         self.of: dict[Value, Any] = {}  # symbols, and pairs of symbols
         self.made_by: dict[str, Step] = {}
         self.problems: list[str] = []

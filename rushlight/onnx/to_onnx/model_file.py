@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from rushlight.base.errors import value_error
 from rushlight.compile.export.model_folder import named
 from rushlight.core.tensor import Tensor
 from rushlight.onnx.messages import (
@@ -48,14 +49,15 @@ def model_of(example: Example, dims: list[DynamicDimension], output_names: Seque
     more: list[Any] = []
     while True:
         traces = traces_of(example, dims, more)
-        made = Conversion(traces.graphs, example.names, named(example.model), opset)
+        names = output_names_of(traces.plan, example.names, [*(output_names or ())])
+        made = Conversion(traces.graphs, [*example.names, *names], named(example.model), opset)
         inputs = made.inputs(example, dims, traces.sizes)
         made.write()
         now = made.ambiguous and deciding_sizes(example, dims, traces, made.ambiguous)
         if not now or len(more) == MAX_MORE:
             break
         more.append(now)
-    outputs = outputs_of(made, traces.plan, inputs, output_names)
+    outputs = outputs_of(made, traces.plan, inputs, names)
     if made.problems:
         listed = "\n".join(f"  {text}" for text in made.problems)
         raise NotExpressed(f"{len(made.problems)} operators cannot be expressed in ONNX (opset {opset}):\n{listed}")
@@ -63,19 +65,23 @@ def model_of(example: Example, dims: list[DynamicDimension], output_names: Seque
     return assembled(made, inputs, outputs, symbols, type(example.model).__name__)
 
 
-def outputs_of(
-    made: Conversion, plan: Any, inputs: list[Symbol], names: Sequence[str] | None
-) -> list[tuple[str, Symbol]]:
-    """(name, symbol) of each output: the model's result, flattened."""
-    parts = [*parts_of(plan, "")]
-    if not parts:
-        raise NotExpressed("the model returns no tensors")
-    paths = [path or "output" for path, *_ in parts]
+def output_names_of(plan: Any, inputs: Sequence[str], names: Sequence[str]) -> list[str]:
+    """The names of the outputs: the user's `names`, then `output`, or the keys of a dict."""
+    paths = [path or "output" for path, *_ in parts_of(plan, "")]
     if len(paths) > 1:
         paths = [f"output_{path}" if path.isdigit() else path for path in paths]
-    found = [*(names or ())] + unique(paths)[len(names or ()) :]
+    if not paths:
+        raise NotExpressed("the model returns no tensors")
+    for name in names:
+        if [*inputs, *names].count(name) > 1:
+            raise value_error(f"export: several inputs or outputs are named {name!r}", "pass other names")
+    return [*names, *unique([*inputs, *names, *paths[len(names) :]])[len(inputs) + len(names) :]][: len(paths)]
+
+
+def outputs_of(made: Conversion, plan: Any, inputs: list[Symbol], names: list[str]) -> list[tuple[str, Symbol]]:
+    """(name, symbol) of each output: the model's result, flattened."""
     results = []
-    for name, (_, kind, what) in zip(found, parts):
+    for name, (_, kind, what) in zip(names, parts_of(plan, "")):
         if kind == "tensor":
             value = made.symbol([graph.results[what[0]] for graph in made.graphs])
         else:
@@ -107,17 +113,13 @@ def assembled(
     onnx = made.onnx
     onnx.alone([value.name for _, value in outputs])
     kept = {value.name for value in inputs} | {*onnx.initializers}
-    renamed: dict[str, str] = {}
+    renamed: dict[str, str] = {}  # values that become outputs
     for name, value in outputs:
         if value.name in kept or value.name in renamed:
-            source = renamed.get(value.name, value.name)
-            onnx.nodes.append(Node("Identity", (source,), (name,), {}))
+            onnx.nodes.append(Node("Identity", (value.name,), (name,), {}))
         else:
             renamed[value.name] = name
-    taken = {name for name, _ in outputs} - {*renamed}  # values inside the graph that have an output's name
-    renamed |= {name: f"{name}_inside" for name in taken if name not in renamed and name not in kept}
-    last = [k for k, node in enumerate(onnx.nodes) if node.operator == "Identity" and node.outputs[0] in dict(outputs)]
-    nodes = [node_message(node if k in last else renamed_node(node, renamed)) for k, node in enumerate(onnx.nodes)]
+    nodes = [node_message(renamed_node(node, renamed)) for node in onnx.nodes]
     graph = GraphProto(
         node=nodes, name=title,
         initializer=[tensor_of(array, name) for name, array in onnx.initializers.items()],
