@@ -79,8 +79,8 @@ lazy.left += ["rushlight.nn.functional", "rushlight.sparse"]
 
 _MODULES = """
     nn optim utils amp vision viz docs profiler compiler cpu cuda mps xpu accelerator backends distributions random
-    serialization linalg fft special masked signal sparse jit hub onnx export multiprocessing distributed testing
-    func futures fx library overrides return_types storage types torch_version functional version _C __config__
+    serialization linalg fft special masked signal sparse jit hub onnx archives export multiprocessing distributed
+    testing func futures fx library overrides return_types storage types torch_version functional version _C __config__
     _tensor_str classes _dynamo _guards _subclasses _inductor _utils ao quasirandom _functorch _higher_order_ops _VF
     quantization
 """

@@ -1,4 +1,5 @@
-"""torch.jit: functions and modules run as Python; `rushlight.compile` makes them faster."""
+"""torch.jit: functions and modules run as Python; `rushlight.compile` makes them faster. `load` reads TorchScript
+archives."""
 
 from __future__ import annotations
 
@@ -7,6 +8,8 @@ from collections.abc import Callable
 from types import SimpleNamespace, UnionType
 from typing import Any, Final, NamedTuple, Optional, Union, get_args, get_origin
 
+from rushlight.archives.torchscript.module import ScriptModule
+from rushlight.archives.torchscript.values import Error
 from rushlight.base.errors import not_implemented_error, runtime_error
 from rushlight.base.missing_names import tell as _tell
 from rushlight.base.submodules import importable
@@ -175,27 +178,11 @@ def of_type(obj: Any, kind: Any) -> bool:
     return all(of_type(item, inner[0]) for item in obj)
 
 
-class Error(Exception):
-    """torch's error of scripted functions; never raised, since functions raise their own errors.
-
-    >>> issubclass(rushlight.jit.Error, Exception)
-    True
-    """
-
-
 class TracerWarning(Warning):
     """torch's warning about values that a trace cannot follow; never given, since nothing is traced.
 
     >>> issubclass(rushlight.jit.TracerWarning, Warning)
     True
-    """
-
-
-class ScriptModule:
-    """torch's class of scripted modules; no module is an instance, since modules run as Python.
-
-    >>> isinstance(rushlight.jit.script(rushlight.nn.ReLU()), rushlight.jit.ScriptModule)
-    False
     """
 
 
@@ -208,31 +195,42 @@ class ScriptFunction:
 
 
 def save(m: Any, f: Any, *args: Any) -> None:
-    """NotImplementedError: TorchScript archives are not written.
+    """NotImplementedError: TorchScript archives are read (`load`), and not written.
 
     >>> try:
     ...     rushlight.jit.save(rushlight.nn.ReLU(), "relu.pt")
     ... except NotImplementedError:
-    ...     print("torch.save(model.state_dict(), file) writes weights")
-    torch.save(model.state_dict(), file) writes weights
+    ...     print("torch.export.save writes .pt2, torch.onnx.export writes ONNX")
+    torch.export.save writes .pt2, torch.onnx.export writes ONNX
     """
     raise not_implemented_error(
-        "TorchScript archives are not written", "save the weights: torch.save(model.state_dict(), file)"
+        "TorchScript archives are not written",
+        "torch.export.save(torch.export.export(model, args), 'model.pt2') writes a program that torch loads, "
+        "torch.onnx.export(model, args, 'model.onnx') an ONNX file, torch.save(model.state_dict(), file) the weights",
     )
 
 
-def load(f: Any, *args: Any, **kwargs: Any) -> Any:
-    """NotImplementedError: TorchScript archives are not read.
+def load(
+    f: Any, map_location: Any = None, _extra_files: dict[str, Any] | None = None, _restore_shapes: bool = False
+) -> ScriptModule:
+    """The module of an archive that torch.jit.save wrote: a path, or a binary file that can seek.
+
+    The module has the archive's parameters, buffers and methods. It runs, is differentiated, compiled, and exported as
+    any other module. The archive's code is interpreted: it can call ATen's operators, and nothing else. RuntimeError
+    for a damaged file, and for code that is not TorchScript; NotImplementedError, when such a call runs, for operators
+    that are missing. `rushlight.archives.limits` sets how much a call of the model may compute.
+
+    `_extra_files`: names of further records, as keys; the values become their bytes. All tensors load to the CPU.
 
     >>> try:
-    ...     rushlight.jit.load("relu.pt")
-    ... except NotImplementedError:
-    ...     print("torch.load reads weights")
-    torch.load reads weights
+    ...     rushlight.jit.load("no such file.pt")
+    ... except FileNotFoundError:
+    ...     print("torch.jit.load reads what torch.jit.save wrote")
+    torch.jit.load reads what torch.jit.save wrote
     """
-    raise not_implemented_error(
-        "TorchScript archives are not read", "load the weights: model.load_state_dict(torch.load(file))"
-    )
+    from rushlight.archives.torchscript.load import loaded
+
+    return loaded(f, map_location, _extra_files)
 
 
 annotations = SimpleNamespace(List=list, Dict=dict, Tuple=tuple, Optional=Optional)  # type: ignore[assignment]  # torch's module

@@ -16,13 +16,13 @@ LAYERS = set(
     """
     base loops kernels core random creation ops fast sparse comm func profiler serialization
     distributed autograd nn optim amp ao utils fx vision compile introspect viz teaching recording compat distributions
-    demo data onnx
+    demo data onnx archives
 """.split()
 )
 # Names that a user writes after `rushlight.`, as files or folders.
 PUBLIC = set(
     """
-    backends compiler docs fft functional futures hub jit library linalg masked multiprocessing
+    backends compiler docs export fft functional futures hub jit library linalg masked multiprocessing
     overrides quasirandom return_types signal special storage testing torch_version types
 """.split()
 )

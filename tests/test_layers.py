@@ -13,11 +13,19 @@ from tests.support.paths import PACKAGE
 # package itself and the files of its root: torch's namespaces.
 ORDER = """
     base loops kernels core random creation ops fast sparse func profiler serialization
-    autograd comm nn optim amp ao utils distributed fx vision compile introspect viz teaching recording public onnx compat
+    autograd comm nn optim amp ao utils distributed fx vision compile introspect viz teaching recording public onnx archives compat
     distributions demo cli
 """.split()
 # A file of the root that names what one layer implements belongs to that layer.
-ROOT_FILES = {"__main__": "cli", "version": "base", "linalg": "ops", "fft": "ops", "special": "ops"}
+ROOT_FILES = {
+    "__main__": "cli",
+    "version": "base",
+    "linalg": "ops",
+    "fft": "ops",
+    "special": "ops",
+    "jit": "archives",
+    "export": "archives",
+}
 ALSO_FOUND_IN = ("compat", "names")  # `import rushlight.cuda` finds compat/names/cuda.py
 
 

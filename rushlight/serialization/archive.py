@@ -115,18 +115,20 @@ class Reader:
             self.infos[name] = info
             if name not in RECORDS and not name.startswith("data/"):
                 self._start(info)
-        if "data.pkl" not in self.infos:
-            raise runtime_error(f"{name} is a zip file, but not one that torch.save wrote: it has no data.pkl")
-        if "constants.pkl" in self.infos:
-            raise runtime_error(
-                f"{name} holds a TorchScript program, which rushlight cannot run: in torch, torch.jit.load it and "
-                "torch.save its state_dict()"
-            )
+        self._check_kind()
         order = bytes(self.read("byteorder")) if "byteorder" in self.infos else b"little"
         self.swapped = order == b"big"
 
     def _check_names_and_sizes(self) -> None:
         check_records(self.zip, self.size, self.damaged)
+
+    def _check_kind(self) -> None:
+        """RuntimeError if the archive holds something else than what `torch.save` writes."""
+        if "data.pkl" not in self.infos:
+            hint = ": torch.export.load reads it" if "models/model.json" in self.infos else ": it has no data.pkl"
+            raise runtime_error(f"{self.name} is a zip file, but not one that torch.save wrote{hint}")
+        if "constants.pkl" in self.infos:
+            raise runtime_error(f"{self.name} holds a TorchScript program: torch.jit.load reads it")
 
     def damaged(self, what: str) -> Damaged:
         return Damaged(f"{self.name} is damaged: {what}. Copy or download it again, or save it anew")
@@ -156,16 +158,17 @@ class Reader:
             raise self.damaged(f"the record {info.filename} cannot be unpacked ({error})") from error
 
     def _start(self, info: zipfile.ZipInfo) -> int:
-        """The offset of a stored record's bytes in the file; checks that they end inside the file."""
+        """The offset of a record's bytes in the file; checks that they end inside the file."""
+        size = info.file_size if info.compress_type == zipfile.ZIP_STORED else info.compress_size
         before = info.header_offset + _LOCAL_HEADER.size
-        if info.header_offset >= 0 and before + info.file_size <= self.size:
+        if info.header_offset >= 0 and before + size <= self.size:
             self.file.seek(info.header_offset)
             name, extra = _LOCAL_HEADER.unpack(self.file.read(_LOCAL_HEADER.size))
             written = self.file.read(name)
             if written != (info.orig_filename or info.filename).encode("utf-8" if info.flag_bits & _UTF8 else "cp437"):
                 raise self.damaged(f"another record stands in the place of {info.filename}")
             start = before + name + extra
-            if start + info.file_size <= self.size:
+            if start + size <= self.size:
                 return start
         raise self.damaged(f"the record {info.filename} reaches outside the file")
 

@@ -16,6 +16,7 @@ ROOT = Path(__file__).parents[2]
 # kernels know no ops: names there are those of kernels; ways are registered by op and derivative
 ALLOWED = (
     *("ops/", "kernels/", "fast/", "autograd/aten.py"),
+    "archives/aten/",  # ATen's names of operators in torch's files
     # texts for readers, and warnings: no result depends on them
     *("viz/", "teaching/", "compile/lower/page_text.py"),
     # torch's names of ops in profiles; the formula of an op's operations

@@ -1,0 +1,1 @@
+"""ATen's operators as functions of ours."""
