@@ -91,7 +91,7 @@ def programs(torch):
                 out = out * (1 if out.dim() == 2 else 0)
             return out
 
-    Point = NamedTuple("Point", [("x", torch.Tensor), ("y", torch.Tensor)])
+    Point = NamedTuple("Point", [("x", torch.Tensor), ("y", torch.Tensor)])  # noqa: UP014 -- torch needs types, not texts
 
     class Tuples(nn.Module):
         def forward(self, x):

@@ -260,8 +260,8 @@ def constant(scope: Scope, node: ast.Constant) -> Run:
 
 def attributes(scope: Scope, node: ast.Attribute) -> Run:
     """`x.name`: of the archive, of its constants, or of a value."""
-    path = dotted(node)
-    root, _, rest = (path or "").partition(".")
+    path = dotted(node) or ""
+    root, _, rest = path.partition(".")
     if root == "__torch__":
         for part in rest.split("."):
             scope.name(part.removeprefix("___torch_mangle"), node)

@@ -175,7 +175,7 @@ def test_an_exception_of_the_program(torch):
 
 
 @pytest.mark.skipif(SILERO is None, reason="silero-vad is not installed")
-@pytest.mark.parametrize("rate, size", [(16000, 512), (8000, 256)])
+@pytest.mark.parametrize(("rate", "size"), [(16000, 512), (8000, 256)])
 def test_silero_vad(torch, rate, size):
     """The probabilities of speech in several chunks: each depends on the state that the chunks before have left."""
     path = str(Path(SILERO.origin).parent / "data" / "silero_vad.jit")

@@ -65,7 +65,7 @@ def module(weight=None, name="__torch__.m\nM", more=b""):
     return b"\x80\x02c" + name.encode() + b"\n)\x81}(" + text("w") + weight + text("training") + b"\x89" + more + b"ub."
 
 
-def archive(code=GOOD, data=None, constants=pickle.dumps((), 2), folder="m/", **records):
+def archive(code=GOOD, data=None, constants=b"\x80\x02).", folder="m/", **records):
     """The bytes of an archive."""
     file = io.BytesIO()
     parts = {

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from rushlight.export import Dim
 
 import rushlight
 from rushlight import nn
+from rushlight.export import Dim
 from rushlight.nn import functional as F
 from rushlight.onnx.export import OnnxExporterError, export
 from tests.onnx.onnx_case import check, largest_error, session
