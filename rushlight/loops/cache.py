@@ -193,7 +193,13 @@ def digest(data: bytes) -> str:
 
 
 def key_of(text: str, exact: bool) -> str:
-    return digest("\n".join((text, str(exact), *versions())).encode())[:24]
+    return digest("\n".join((text, str(exact), compiler())).encode())[:24]
+
+
+@cache
+def compiler() -> str:
+    """A digest of `versions()`."""
+    return digest("\n".join(versions()).encode())
 
 
 def price(text: str, exact: bool = False) -> float:
