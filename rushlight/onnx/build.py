@@ -29,6 +29,10 @@ PLAIN = {1: "f", 2: "i", 6: "floats", 7: "ints"}
 STRING, TENSOR, GRAPH, STRINGS, TENSORS, GRAPHS, SPARSE, TYPE = 3, 4, 5, 8, 9, 10, 11, 13
 
 
+# names of a graph, then of the graphs around it, innermost first
+Scopes = tuple[set[str], ...]
+
+
 class Builder:
     """Makes the programs of one model. `folder`: the folder of external data."""
 
@@ -48,7 +52,7 @@ class Builder:
         constants = self.initializers(graph)
         inputs = [v.name for v in graph.input if v.name not in constants]
         program = Program(graph.name, inputs, [v.name for v in graph.output], constants)
-        self.fill(program, graph.node, set(), self.opsets, {})
+        self.fill(program, graph.node, (), self.opsets, {})
         if self.unsupported:
             rows = [f"{what} (node {node!r})" for what, node in self.unsupported.items()]
             raise not_implemented_error("the file has operators that are not supported: " + ", ".join(rows))
@@ -79,13 +83,14 @@ class Builder:
         return found
 
     def fill(
-        self, program: Program, nodes: Iterable[Message], outer: set[str], opsets: dict[str, int], given: dict[str, Any]
+        self, program: Program, nodes: Iterable[Message], outer: Scopes, opsets: dict[str, int], given: dict[str, Any]
     ) -> None:
-        """Add the steps of `nodes`. `outer`: names of the graph around; `given`: attributes of a function's call."""
+        """Add the steps of `nodes`. `outer`: names of the graphs around; `given`: attributes of a function's call."""
         names = {*program.inputs, *program.constants}
+        scopes = (names, *outer)
         for node in nodes:
             for source in node.input:
-                if source and source not in names and source not in outer:
+                if source and not any(source in scope for scope in scopes):
                     raise Damaged(
                         f"node {node.name!r} ({node.op_type}) reads {source!r}, which no earlier node makes: the "
                         "value is missing, or the graph has a cycle"
@@ -97,9 +102,9 @@ class Builder:
             constant = self.constant(node, given)
             if constant is not None:
                 program.constants[node.output[0]] = constant
-            elif (step := self.step(node, names | outer, opsets, given)) is not None:
+            elif (step := self.step(node, scopes, opsets, given)) is not None:
                 program.steps.append(step)
-        missing = [name for name in program.outputs if name not in names and name not in outer]
+        missing = [name for name in program.outputs if not any(name in scope for scope in scopes)]
         if missing:
             raise Damaged(f"the graph {program.name!r} has the output {missing[0]!r}, which no node makes")
 
@@ -107,7 +112,7 @@ class Builder:
         """The array of a Constant node; None for other nodes."""
         if node.op_type != "Constant" or node.domain not in DEFAULT_DOMAINS or len(node.output) != 1:
             return None
-        found = self.settings(node, set(), self.opsets, given)
+        found = self.settings(node, (), self.opsets, given)
         if len(found) != 1:
             raise Damaged(f"the Constant {node.name!r} has {len(found)} attributes instead of 1")
         (name, value), *_ = found.items()
@@ -117,9 +122,9 @@ class Builder:
             return np.array(value, object)
         return np.array(value, np.float32 if name in ("value_float", "value_floats") else np.int64)
 
-    def step(self, node: Message, names: set[str], opsets: dict[str, int], given: dict[str, Any]) -> Step | None:
+    def step(self, node: Message, scopes: Scopes, opsets: dict[str, int], given: dict[str, Any]) -> Step | None:
         """The step of a node; None if its operator is not supported."""
-        settings = self.settings(node, names, opsets, given)
+        settings = self.settings(node, scopes, opsets, given)
         sources, outputs = [name or None for name in node.input], list(node.output)
         domain = "" if node.domain in DEFAULT_DOMAINS else node.domain
         row = find(domain, node.op_type, opsets.get(domain, 1))
@@ -162,7 +167,7 @@ class Builder:
 
     def function(self, function: Message, settings: dict[str, Any]) -> Program:
         """The program of a function for the attributes of a call; made once for equal attributes."""
-        given = {a.name: self.attribute(a, set(), self.opsets, {}) for a in function.attribute_proto}
+        given = {a.name: self.attribute(a, (), self.opsets, {}) for a in function.attribute_proto}
         given.update((name, value) for name, value in settings.items())
         name = (function.domain, function.name, function.overload)
         key = (name, repr(sorted(given.items(), key=lambda item: item[0])))
@@ -173,12 +178,12 @@ class Builder:
         self.making.append(name)
         program = Program(function.name, list(function.input), list(function.output), {})
         opsets = opsets_of(function.opset_import) if function.opset_import else self.opsets
-        self.fill(program, function.node, set(), opsets, given)
+        self.fill(program, function.node, (), opsets, given)
         self.making.pop()
         self.made[key] = program
         return program
 
-    def settings(self, node: Message, names: set[str], opsets: dict[str, int], given: dict[str, Any]) -> dict[str, Any]:
+    def settings(self, node: Message, scopes: Scopes, opsets: dict[str, int], given: dict[str, Any]) -> dict[str, Any]:
         """{name: value} of a node's attributes. `given`: the values of a function's attributes."""
         found: dict[str, Any] = {}
         for attribute in node.attribute:
@@ -186,10 +191,10 @@ class Builder:
                 if attribute.ref_attr_name in given:
                     found[attribute.name] = given[attribute.ref_attr_name]
             else:
-                found[attribute.name] = self.attribute(attribute, names, opsets, given)
+                found[attribute.name] = self.attribute(attribute, scopes, opsets, given)
         return found
 
-    def attribute(self, a: Message, names: set[str], opsets: dict[str, int], given: dict[str, Any]) -> Any:
+    def attribute(self, a: Message, scopes: Scopes, opsets: dict[str, int], given: dict[str, Any]) -> Any:
         """The value of an attribute: a number, text, list, array or program."""
         kind = a.type or kind_of(a)
         if kind in PLAIN:
@@ -202,21 +207,21 @@ class Builder:
         if kind == TENSORS:
             return [array_of(t, self.folder) for t in a.tensors]
         if kind == GRAPH and a.g is not None:
-            return self.inner(a.g, names, opsets, given)
+            return self.inner(a.g, scopes, opsets, given)
         if kind == SPARSE and a.sparse_tensor is not None:
             return dense_of(a.sparse_tensor, self.folder)
         if kind == TYPE:
             return a.tp
         raise Damaged(f"the attribute {a.name!r} has no value of its type {kind}")
 
-    def inner(self, graph: Message, names: set[str], opsets: dict[str, int], given: dict[str, Any]) -> Program:
-        """The program of a graph in an attribute, which may read the `names` around it."""
+    def inner(self, graph: Message, scopes: Scopes, opsets: dict[str, int], given: dict[str, Any]) -> Program:
+        """The program of a graph in an attribute, which may read the names of the `scopes` around it."""
         self.depth += 1
         if self.depth > MAX_DEPTH:
             raise Damaged(f"graphs are nested over {MAX_DEPTH} deep")
         inputs, outputs = [v.name for v in graph.input], [v.name for v in graph.output]
         program = Program(graph.name, inputs, outputs, self.initializers(graph))
-        self.fill(program, graph.node, names, opsets, given)
+        self.fill(program, graph.node, scopes, opsets, given)
         self.depth -= 1
         if not self.making:
             self.inner_programs.append(program)

@@ -63,7 +63,8 @@ Dimension: 1 dim_value int, 2 dim_param str, 3 denotation str
 
 # Limits of a file, checked before memory is taken.
 MAX_NESTING = 100  # messages in messages: protobuf's own limit
-MAX_MESSAGES = 400_000  # each takes about 0.5 kB and 5 us
+MAX_MESSAGES = 200_000  # each takes 0.5 to 1.5 kB and 10 us until the module exists
+MAX_ITEMS = 2**20  # strings, numbers and messages in lists, in all
 MAX_NUMBERS = 2**24  # numbers of one to ten bytes in one tensor; larger tensors are raw data
 VARINT, EIGHT_BYTES, LENGTH, FOUR_BYTES = 0, 1, 2, 5  # wire types
 DEFAULTS: dict[str, Any] = {"int": 0, "uint": 0, "float": 0.0, "double": 0.0, "str": "", "bytes": b"", "data": b""}
@@ -171,7 +172,7 @@ class Reader:
 
     def __init__(self, without: Collection[str] = ()):
         self.without = frozenset(without)
-        self.messages = 0
+        self.messages = self.items = 0
 
     def message(self, data: memoryview, kind: type[Message], depth: int = 0) -> Message:
         """The message of class `kind` in `data`."""
@@ -201,10 +202,13 @@ class Reader:
         if many and kind not in TYPES and wire == LENGTH and kind not in DEFAULTS_OF_TEXT:
             numbers = packed_numbers(value, kind, field)
             if many == "*":
+                self.count_items(len(numbers))
                 values.setdefault(name, []).extend(numbers.tolist())
             else:
                 values.setdefault(name, []).append(numbers)
             return
+        if many:
+            self.count_items(1)
         found = self.single(field, wire, value, depth)
         if many == "[]":
             values.setdefault(name, []).append(np.array([found], number_type(kind)))
@@ -212,6 +216,12 @@ class Reader:
             values.setdefault(name, []).append(found)
         else:
             values[name] = found
+
+    def count_items(self, count: int) -> None:
+        """Count items of lists; too many are refused."""
+        self.items += count
+        if self.items > MAX_ITEMS:
+            raise Damaged(f"the file has over {MAX_ITEMS:,} items in lists; large tensors must be raw data")
 
     def single(self, field: Field, wire: int, value: Any, depth: int) -> Any:
         """One value of the field's kind."""

@@ -14,7 +14,7 @@ import numpy as np
 
 from rushlight.base import dtypes
 from rushlight.base.errors import not_implemented_error
-from rushlight.core.tensor import Tensor
+from rushlight.core.tensor import Tensor, from_array
 from rushlight.creation.factories import FUNCTIONS
 from rushlight.serialization.archive import Damaged
 
@@ -129,8 +129,13 @@ def converted(value: Any, kind: str) -> Any:
     return tensor(value) if isinstance(value, np.ndarray) else value
 
 
+def own_tensor(array: np.ndarray) -> Tensor:
+    """A tensor of the module's own memory, for weights and constants of the file."""
+    return from_array(np.array(array, copy=True, order="C"))
+
+
 def tensor(array: np.ndarray) -> Tensor:
-    """A tensor that shares no memory with the file; NotImplementedError for an element type that tensors lack."""
+    """A tensor of a copy of the array; NotImplementedError for an element type that tensors lack."""
     if not has_tensors(array.dtype):
         raise not_implemented_error(
             f"tensors of {'strings' if array.dtype == object else array.dtype} are not supported"
@@ -176,7 +181,8 @@ def bind(program: Program, known: Values) -> None:
 def constant(step: Step, array: Any, kind: str) -> Constant:
     """A constant input of a step; `Damaged` if the operator needs numbers and the array has none."""
     try:
-        return Constant(array, converted(array, kind))
+        is_tensor = kind in ("Tensor", "Fixed") and has_tensors(array.dtype)
+        return Constant(array, own_tensor(array) if is_tensor else converted(array, kind))
     except (TypeError, ValueError, OverflowError) as error:
         raise Damaged(f"node {step.name!r} ({step.operator.name}) has a constant that is not {kind}: {error}") from None
 

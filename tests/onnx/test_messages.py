@@ -110,9 +110,18 @@ def test_damaged_arrays():
 def test_a_million_nodes_are_refused_in_seconds():
     data = (key(1, LENGTH) + b"\0") * 10**6
     start = time.process_time()
-    with pytest.raises(Damaged, match="over 400,000 messages"):
+    with pytest.raises(Damaged, match="over 200,000 messages"):
         read(key(7, LENGTH) + messages.integer(len(data)) + data)
     assert time.process_time() - start < 50
+
+
+def test_many_items_are_refused_in_seconds():
+    names = (key(1, LENGTH) + b"\1a") * (2**20 + 1)
+    numbers = b"\1" * (2**20 + 1)
+    packed = key(8, LENGTH) + messages.integer(len(numbers)) + numbers
+    for data, kind in ((names, NodeProto), (packed, AttributeProto)):
+        with pytest.raises(Damaged, match="over 1,048,576 items"):
+            read(data, kind)
 
 
 def test_files_of_the_onnx_package_are_written_as_they_were():

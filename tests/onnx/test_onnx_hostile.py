@@ -194,3 +194,22 @@ def test_dimensions_of_inputs_are_not_trusted():
     data = read(convnet())
     data.graph.input[0].type.tensor_type.shape.dim = [Dimension(dim_value=2**60)] * 3
     assert "1152921504606846976" in repr(load(written(data)))
+
+
+@LINUX
+@pytest.mark.parametrize("kind", ["nodes", "weights", "graphs"])
+def test_time_grows_with_the_size_alone(kind):
+    """Files near the limits that are right load within the limits of hostile ones."""
+    if kind == "nodes":
+        nodes = [NodeProto(op_type="Neg", input=[f"v{i}"], output=[f"v{i + 1}"]) for i in range(60_000)]
+        data = file(*nodes, inputs="v0", outputs="v60000")
+    elif kind == "weights":
+        data = file(
+            node("Neg", "x", "y"), inputs="x", outputs="y", weights={f"w{i}": np.ones(1, "f4") for i in range(30_000)}
+        )
+    else:
+        inner = graph(node("Neg", "x", "t"), outputs="t")
+        nodes = [node("If", "c", f"y{i}", then_branch=inner, else_branch=inner) for i in range(10_000)]
+        data = file(*nodes, inputs="c x", outputs="y0")
+    with fuzz_files.limited():
+        assert load(data).output_names
