@@ -118,7 +118,7 @@ QUInt2x4Storage: _type[Any]
 QUInt4x2Storage: _type[Any]
 QUInt8Storage: _type[Any]
 from rushlight.jit import ScriptFunction as ScriptFunction
-from rushlight.jit import ScriptModule as ScriptModule
+from rushlight.archives.torchscript.module import ScriptModule as ScriptModule
 ShortStorage: _type[Any]
 ShortTensor: _type[Any]
 from rushlight.base.size import Size as Size
@@ -174,6 +174,7 @@ def arccos(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = ac
 def arccos_(input: _Tensor) -> _Tensor: """out = acos(input). The angle, from 0 to pi, with this cosine; nan outside [-1, 1]."""
 def arccosh(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = acosh(input). The inverse of cosh, at least 0; nan below 1."""
 def arccosh_(input: _Tensor) -> _Tensor: """out = acosh(input). The inverse of cosh, at least 0; nan below 1."""
+from rushlight import archives as archives
 def arcsin(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = asin(input). The angle, from -pi/2 to pi/2, with this sine; nan outside [-1, 1]."""
 def arcsin_(input: _Tensor) -> _Tensor: """out = asin(input). The angle, from -pi/2 to pi/2, with this sine; nan outside [-1, 1]."""
 def arcsinh(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = asinh(input). The inverse of sinh."""
