@@ -1,25 +1,34 @@
-"""torch.export: a module as a graph of calls, recorded by torch.fx.
+"""torch.export: a module as a graph of calls, recorded by torch.fx; and .pt2 archives.
 
-The graph has layers and functions as nodes, as torch.fx records them, and not only ops of aten.
+The graph has layers and functions as nodes, as torch.fx records them. Archives have calls of ATen's operators.
 `rushlight.compiler.export` writes a model to a folder that needs NumPy alone."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import IO, Any
 
-from rushlight.base.errors import runtime_error, type_error
+from rushlight.base.errors import explain, runtime_error, type_error
+from rushlight.base.tracebacks import hide_frames
 from rushlight.core.tensor import Tensor
-from rushlight.fx import Graph, GraphModule, symbolic_trace
+from rushlight.fx import Graph, symbolic_trace
+from rushlight.fx.proxy import TraceError
 from rushlight.nn.module import Module
+from rushlight.serialization.atomic_write import replacing
+
+
+class ExportError(RuntimeError):
+    """A model that cannot be exported, or be written; the message names the operators and the user's lines."""
 
 
 class ExportedProgram:
     """A recorded module: `graph_module`, `graph`, `state_dict`, `example_inputs`. `module()` is a module that computes
-    it."""
+    it. `json`: the program as a .pt2 archive has it, for a program of calls of ATen's operators."""
 
-    def __init__(self, graph_module: GraphModule, example_inputs: tuple[tuple, dict[str, Any]]):
-        self.graph_module, self.example_inputs = graph_module, example_inputs
+    def __init__(self, graph_module: Any, example_inputs: Any, json: dict[str, Any] | None = None):
+        self.graph_module, self.example_inputs, self._json = graph_module, example_inputs, json
 
     @property
     def graph(self) -> Graph:
@@ -47,9 +56,16 @@ class ExportedProgram:
         """(name, buffer) pairs."""
         return self.graph_module.named_buffers()
 
-    def module(self, check_guards: bool = True) -> GraphModule:
+    def module(self, check_guards: bool = True) -> Any:
         """A module that computes the program."""
         return self.graph_module
+
+    def _contents(self) -> tuple[dict[str, Any], dict[str, tuple[Tensor, bool]], dict[str, Tensor]]:
+        """What an archive holds: the program as JSON, the weights, the constants."""
+        if self._json is not None:
+            return self._json, *self.graph_module.tensors(self._json)
+        args, kwargs = self.example_inputs
+        return written(self.graph_module, args, kwargs)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         raise runtime_error(
@@ -60,6 +76,19 @@ class ExportedProgram:
         return f"ExportedProgram:\n{self.graph_module.code}"
 
 
+def written(model: Module, args: tuple, kwargs: dict[str, Any]) -> tuple[Any, Any, Any]:
+    """(JSON, weights, constants) of a model that is recorded now. ExportError names what ATen does not express."""
+    from rushlight.archives.pt2.to_aten.writer import NotExpressed
+    from rushlight.archives.pt2.write import Exported
+
+    try:
+        exported = Exported(model, args, kwargs)
+        return exported.json(), exported.weights.named, exported.constants()
+    except NotExpressed as error:
+        hide_frames()
+        raise ExportError(explain(str(error))) from None
+
+
 def export(
     mod: Module, args: tuple[Any, ...], kwargs: Mapping[str, Any] | None = None, *, dynamic_shapes: Any = None,
     strict: bool = False, preserve_module_call_signature: tuple[str, ...] = (),
@@ -67,8 +96,10 @@ def export(
 ) -> ExportedProgram:  # fmt: skip
     """Record the calls of a module in a graph, by `torch.fx.symbolic_trace`; run the graph once on the arguments.
 
-    Sizes are never fixed, so `dynamic_shapes` is accepted and changes nothing. TypeError unless `mod` is a module and
-    `args` a tuple; fx's TraceError if the program depends on values.
+    This graph fixes no size, so `dynamic_shapes` is accepted and changes nothing. A module that torch.fx cannot follow,
+    for example through conditions on sizes, is recorded as `rushlight.compile` records it, with the sizes of the
+    arguments and with calls of ATen's operators. `save` writes programs to files. TypeError unless `mod` is a module
+    and `args` a tuple; ExportError if the program depends on values.
 
     >>> program = rushlight.export.export(rushlight.nn.ReLU(), (rushlight.ones(2),))
     >>> program.module()(rushlight.tensor([-1.0, 2.0]))
@@ -78,9 +109,23 @@ def export(
         raise type_error(f"Expected `mod` to be a torch.nn.Module, got {type(mod)}.")
     if not isinstance(args, tuple):
         raise type_error(f"Expecting `args` to be a tuple of example inputs, got {type(args)}")
-    recorded = symbolic_trace(mod)
-    recorded(*args, **(kwargs or {}))
-    return ExportedProgram(recorded, (args, dict(kwargs or {})))
+    example = args, dict(kwargs or {})
+    try:
+        recorded = symbolic_trace(mod)
+        recorded(*args, **example[1])
+    except (TraceError, TypeError, ValueError, AttributeError, RuntimeError):
+        mod(*args, **example[1])  # an error of the module itself
+        return of_operators(mod, example)
+    return ExportedProgram(recorded, example)
+
+
+def of_operators(mod: Module, example: tuple[tuple, dict[str, Any]]) -> ExportedProgram:
+    """The program of a module as calls of ATen's operators."""
+    from rushlight.archives.pt2.read import program_of
+
+    json, weights, constants = written(mod, *example)
+    tensors = {name: tensor for name, (tensor, _) in weights.items()} | constants
+    return ExportedProgram(program_of(json, tensors, type(mod).__name__), example, json)
 
 
 class DimHint:
@@ -107,19 +152,64 @@ def dims(*names: str, min: int | None = None, max: int | None = None) -> tuple[D
     return tuple(Dim(name, min=min, max=max) for name in names)
 
 
-def refused(name: str) -> Callable[..., Any]:
-    """A function that raises NotImplementedError: this library has no files of programs."""
+@contextmanager
+def saved_to(f: Any) -> Iterator[IO[bytes]]:
+    """An open file for a path, which is renamed at the end; an open file itself."""
+    if isinstance(f, (str, os.PathLike)):
+        with replacing(f) as file:
+            yield file
+    elif hasattr(f, "write"):
+        yield f
+    else:
+        raise type_error(f"save(): f must be a path or a binary file open for writing, not {type(f).__name__}")
 
-    def refuse(*args: Any, **kwargs: Any) -> Any:
-        raise NotImplementedError(
-            f"torch.export.{name} is not supported; hint: rushlight.compiler.export(model, example, folder) writes a "
-            "program that needs NumPy alone"
-        )
 
-    refuse.__name__ = refuse.__qualname__ = name
-    return refuse
+def save(
+    ep: ExportedProgram, f: Any, *, extra_files: dict[str, Any] | None = None,
+    opset_version: Mapping[str, int] | None = None, pickle_protocol: int = 2,
+) -> None:  # fmt: skip
+    """Write a program as a .pt2 archive, to a path or an open binary file: torch.export.load reads it.
+
+    The program is written as calls of ATen's operators, with the sizes of its example. ExportError names the operators
+    that ATen lacks, with the user's lines. `opset_version` and `pickle_protocol` change nothing.
+
+    >>> import io
+    >>> model = rushlight.nn.Sequential(rushlight.nn.Linear(3, 2), rushlight.nn.ReLU())
+    >>> x, file = rushlight.ones(1, 3), io.BytesIO()  # or a path
+    >>> rushlight.export.save(rushlight.export.export(model, (x,)), file)
+    >>> _ = file.seek(0)
+    >>> rushlight.equal(rushlight.export.load(file).module()(x), model(x))
+    True
+    """
+    if not isinstance(ep, ExportedProgram):
+        raise type_error(f"The 'ep' parameter must be an instance of 'ExportedProgram', got '{type(ep).__name__}'")
+    contents = ep._contents()
+    from rushlight.archives.pt2.write import write
+
+    with saved_to(f) as file:
+        write(file, *contents, ep.example_inputs, extra_files)
 
 
-save, load = refused("save"), refused("load")
+def load(
+    f: Any, *, extra_files: dict[str, Any] | None = None, expected_opset_version: Mapping[str, int] | None = None
+) -> ExportedProgram:
+    """The program of a .pt2 archive that torch.export.save or `save` wrote: a path, or a binary file that can seek.
 
-__all__ = ["Dim", "ExportedProgram", "dims", "export", "load", "save"]
+    `module()` has the exported module's parameters and buffers. It runs, is differentiated and compiled, with the sizes
+    for which the program was exported. Nothing of the archive is executed but ATen's operators. RuntimeError for a
+    damaged archive; NotImplementedError names operators that are missing. `extra_files`: names of further records, as
+    keys; the values become their texts. Example inputs are read if they hold only tensors, containers and numbers.
+
+    >>> try:
+    ...     rushlight.export.load("no such file.pt2")
+    ... except FileNotFoundError:
+    ...     print("torch.export.load reads what torch.export.save wrote")
+    torch.export.load reads what torch.export.save wrote
+    """
+    from rushlight.archives.pt2.read import read
+
+    found = read(f, extra_files)
+    return ExportedProgram(found.program, found.example, found.json)
+
+
+__all__ = ["Dim", "ExportError", "ExportedProgram", "dims", "export", "load", "save"]

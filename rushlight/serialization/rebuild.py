@@ -56,6 +56,9 @@ def tensor_on(
     if not isinstance(offset, int) or offset < 0:
         raise value_error("a tensor has an offset of 0 or more")
     item = dtype.itemsize
+    # NumPy does not check memory of 0 bytes
+    if all(size) and not len(storage.untyped().cells):
+        raise value_error("a tensor with elements needs memory")
     strides = tuple(s * item for s in stride)
     array = np.ndarray(tuple(size), dtype.numpy, storage.untyped().cells, offset * item, strides)
     flags = metadata or {}

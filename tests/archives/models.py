@@ -94,7 +94,7 @@ def layer_models(torch):
 
         def forward(self, x):
             y = F.interpolate(self.a(x), scale_factor=2.0, mode="nearest")
-            y = F.interpolate(self.b(y), size=(11, 13), mode="bilinear", align_corners=False)
+            y = F.interpolate(self.b(y), size=(12, 14), mode="bilinear", align_corners=False)
             return self.shuffle(y)
 
     def volume():

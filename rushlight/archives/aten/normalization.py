@@ -26,6 +26,26 @@ def frozen_batch_norm(x: Tensor, weight: Any, bias: Any, mean: Any, var: Any, mo
     return F.batch_norm(x, mean, var, weight, bias, False, momentum, eps), empty, empty
 
 
+@operator("_native_batch_norm_legit")
+def own_batch_norm(x: Tensor, weight: Any, bias: Any, *rest: Any) -> tuple:
+    """(y, mean, 1 / deviation) of the batch. `rest`: the running statistics, which may be left out, then whether the
+    statistics are the batch's, momentum, eps."""
+    mean, var = rest[:2] if len(rest) > 3 else (None, None)
+    training, momentum, eps = rest[-3:]
+    y = F.batch_norm(x, mean, var, weight, bias, training, momentum, eps)
+    dims = [d for d in range(x.ndim) if d != 1]
+    return y, x.mean(dims), torch.rsqrt(x.var(dims, unbiased=False) + eps)
+
+
+@operator("_native_batch_norm_legit_functional")
+def functional_batch_norm(
+    x: Tensor, weight: Any, bias: Any, mean: Tensor, var: Tensor, training: bool, momentum: float, eps: float
+) -> tuple:
+    """As `own_batch_norm`, with the running statistics as results."""
+    mean, var = mean.clone(), var.clone()
+    return *own_batch_norm(x, weight, bias, mean, var, training, momentum, eps), mean, var
+
+
 @operator("instance_norm")
 def instance_norm(
     x: Tensor, weight: Any, bias: Any, mean: Any, var: Any, own: bool, momentum: float, eps: float, *cudnn: bool

@@ -76,6 +76,13 @@ def as_strided(x: Tensor, size: Sequence[int], stride: Sequence[int], offset: in
     return torch.as_strided(x, size, stride, offset or 0)
 
 
+@operator("as_strided_scatter")
+def as_strided_scatter(
+    x: Tensor, source: Tensor, size: Sequence[int], stride: Sequence[int], offset: int | None = None
+) -> Tensor:
+    return torch.as_strided_scatter(x, source, size, stride, offset or 0)
+
+
 @operator("slice_scatter")
 def slice_scatter(
     x: Tensor, source: Tensor, dim: int = 0, start: Index = None, end: Index = None, step: int = 1

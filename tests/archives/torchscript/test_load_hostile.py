@@ -145,7 +145,7 @@ def pickles():
 
 
 def codes():
-    """Code that is no TorchScript."""
+    """Code that TorchScript does not have."""
     yield "that is no Python", "class M(Module):\n  def"
     yield "with a null", GOOD + "\0"
     yield "with a statement outside", "print(1)\n" + GOOD

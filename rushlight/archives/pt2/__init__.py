@@ -1,0 +1,1 @@
+"""Archives of `torch.export.save`, .pt2."""

@@ -1,0 +1,1 @@
+"""Recorded runs as calls of ATen's operators."""
