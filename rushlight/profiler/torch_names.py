@@ -23,6 +23,7 @@ def spatial(name: str) -> Callable[[tuple], str]:
 
 OTHER_NAMES: dict[str, Name] = {
     "mm": product,
+    "int8_linear": "quantized::linear_dynamic",
     "convolution": spatial("conv"),
     "conv_input_grad": spatial("conv_transpose"),
     "max_values": spatial("max_pool"),
