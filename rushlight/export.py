@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import IO, Any
 
-from rushlight.base.errors import explain, runtime_error, type_error
+from rushlight.base.errors import explain, not_implemented_error, runtime_error, type_error
 from rushlight.base.tracebacks import hide_frames
 from rushlight.core.tensor import Tensor
 from rushlight.fx import Graph, symbolic_trace
@@ -27,8 +27,11 @@ class ExportedProgram:
     """A recorded module: `graph_module`, `graph`, `state_dict`, `example_inputs`. `module()` is a module that computes
     it. `json`: the program as a .pt2 archive has it, for a program of calls of ATen's operators."""
 
-    def __init__(self, graph_module: Any, example_inputs: Any, json: dict[str, Any] | None = None):
-        self.graph_module, self.example_inputs, self._json = graph_module, example_inputs, json
+    def __init__(
+        self, graph_module: Any, example_inputs: Any, json: dict[str, Any] | None = None, dynamic: bool = False
+    ):
+        self.graph_module, self.example_inputs = graph_module, example_inputs
+        self._json, self._dynamic = json, dynamic
 
     @property
     def graph(self) -> Graph:
@@ -64,6 +67,7 @@ class ExportedProgram:
         """What an archive holds: the program as JSON, the weights, the constants."""
         if self._json is not None:
             return self._json, *self.graph_module.tensors(self._json)
+        fixed(self._dynamic)
         args, kwargs = self.example_inputs
         return written(self.graph_module, args, kwargs)
 
@@ -109,18 +113,35 @@ def export(
         raise type_error(f"Expected `mod` to be a torch.nn.Module, got {type(mod)}.")
     if not isinstance(args, tuple):
         raise type_error(f"Expecting `args` to be a tuple of example inputs, got {type(args)}")
-    example = args, dict(kwargs or {})
+    example, dynamic = (args, dict(kwargs or {})), has_dynamic(dynamic_shapes)
     try:
         recorded = symbolic_trace(mod)
         recorded(*args, **example[1])
     except (TraceError, TypeError, ValueError, AttributeError, RuntimeError):
         mod(*args, **example[1])  # an error of the module itself
-        return of_operators(mod, example)
-    return ExportedProgram(recorded, example)
+        return of_operators(mod, example, dynamic)
+    return ExportedProgram(recorded, example, dynamic=dynamic)
 
 
-def of_operators(mod: Module, example: tuple[tuple, dict[str, Any]]) -> ExportedProgram:
+def has_dynamic(shapes: Any) -> bool:
+    """Whether `dynamic_shapes` names a dimension that may have any size."""
+    if isinstance(shapes, (dict, list, tuple)):
+        return any(has_dynamic(part) for part in (shapes.values() if isinstance(shapes, dict) else shapes))
+    return isinstance(shapes, (Dim, str)) or isinstance(shapes, DimHint) and not shapes.static
+
+
+def fixed(dynamic: bool) -> None:
+    """NotImplementedError for programs of any size, which calls of ATen's operators do not express here."""
+    if dynamic:
+        raise not_implemented_error(
+            "export: programs of ATen's operators have the sizes of the example, and dynamic_shapes is given",
+            "leave out dynamic_shapes, or write an ONNX file: torch.onnx.export(model, args, file, dynamic_shapes=...)",
+        )
+
+
+def of_operators(mod: Module, example: tuple[tuple, dict[str, Any]], dynamic: bool) -> ExportedProgram:
     """The program of a module as calls of ATen's operators."""
+    fixed(dynamic)
     from rushlight.archives.pt2.read import program_of
 
     json, weights, constants = written(mod, *example)
@@ -171,7 +192,8 @@ def save(
     """Write a program as a .pt2 archive, to a path or an open binary file: torch.export.load reads it.
 
     The program is written as calls of ATen's operators, with the sizes of its example. ExportError names the operators
-    that ATen lacks, with the user's lines. `opset_version` and `pickle_protocol` change nothing.
+    that ATen lacks, with the user's lines; NotImplementedError if `export` was given dynamic sizes. `opset_version` and
+    `pickle_protocol` change nothing.
 
     >>> import io
     >>> model = rushlight.nn.Sequential(rushlight.nn.Linear(3, 2), rushlight.nn.ReLU())

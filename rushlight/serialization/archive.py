@@ -150,7 +150,7 @@ class Reader:
 
     def _unpacked(self, info: zipfile.ZipInfo) -> np.ndarray:
         name = info.filename.partition("/")[2]
-        if name == "data.pkl" and info.file_size > max(MAX_PICKLE_BYTES, MAX_PICKLE_RATIO * info.compress_size):
+        if name.endswith(".pkl") and info.file_size > max(MAX_PICKLE_BYTES, MAX_PICKLE_RATIO * info.compress_size):
             raise self.damaged(f"its pickle would unpack to {info.file_size:,} bytes")
         try:
             return unpack(self.zip, info)

@@ -1,4 +1,4 @@
-"""Hostile files: damaged and malicious .pt, safetensors, npz, idx and ONNX files for the readers.
+"""Hostile files: damaged and malicious .pt, .pt2, TorchScript, safetensors, npz, idx and ONNX files for the readers.
 
 `python tests/fuzz/files.py --seconds 60` writes files by `variant` and loads them. Each must load, or raise one of
 `CLEAR`, within LIMIT_SECONDS and LIMIT_BYTES of memory. Where a checksum covers the content (zip, gzip), a damaged file
@@ -24,6 +24,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import archives
 import numpy as np
 
 import rushlight
@@ -108,6 +109,8 @@ def formats() -> dict[str, Format]:
         "idx": Format(idx, lambda b: read_idx(io.BytesIO(b)), False, (ValueError,)),
         "idx gz": Format(gzip.compress(idx), lambda b: read_idx(io.BytesIO(b)), True, (ValueError,)),
     }
+    made["exported"] = Format(archives.exported(), lambda b: rushlight.export.load(io.BytesIO(b)).module(), True)
+    made["torchscript"] = Format(archives.archive(), lambda b: rushlight.jit.load(io.BytesIO(b)), True)
     made["onnx"] = Format(onnx_model(), rushlight.onnx.load, False)
     if find_spec("safetensors"):
         made["safetensors"] = Format(safetensors.save(flat), of_bytes(rushlight.load, ".safetensors"), False)
@@ -332,6 +335,17 @@ def onnx_value(rng: random.Random, field: Any, value: Any, every: list[Any], nam
     return [one] * rng.choice((1, 2, 200)) if field.many else one
 
 
+def archive_variant(rng: random.Random, name: str, content: bytes) -> bytes:
+    """An archive of a model with right checksums, and hostile content in one record."""
+    if rng.random() < 0.3:
+        return zip_variant(rng, content, "weight_0" if name == "exported" else "data.pkl")
+    record = rng.choice(("model.json", "model_weights_config.json")) if name == "exported" else "m.py"
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        inner = next(archive.read(n) for n in archive.namelist() if n.endswith(record))
+    changed = archives.json_variant(rng, inner, HOSTILE) if name == "exported" else archives.code_variant(rng, inner)
+    return rezipped(content, **{record: changed})
+
+
 def variant(rng: random.Random, name: str, kind: Format) -> tuple[bytes, bool]:
     """(a variant of a good file, whether a checksum must tell it from the good one)."""
     if rng.random() < 0.5:
@@ -342,6 +356,8 @@ def variant(rng: random.Random, name: str, kind: Format) -> tuple[bytes, bool]:
         return zip_variant(rng, kind.good, "a.npy"), False
     if name == "safetensors":
         return header_variant(rng, kind.good), False
+    if name in ("exported", "torchscript"):
+        return archive_variant(rng, name, kind.good), False
     if name == "onnx":
         try:
             return onnx_variant(rng, kind.good), False

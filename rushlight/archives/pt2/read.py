@@ -10,6 +10,7 @@ import pickle
 from typing import Any, NamedTuple
 
 from rushlight.archives.records import Records, opened
+from rushlight.base.errors import first_line
 from rushlight.core.tensor import Tensor
 from rushlight.serialization import load
 from rushlight.serialization.name_map import StorageType
@@ -23,6 +24,9 @@ FOLDERS = {
     "weights": "data/weights/model_weights_config.json",
     "constants": "data/constants/model_constants_config.json",
 }
+
+
+DAMAGE = Malformed, RecursionError, TypeError, ValueError, LookupError, AttributeError, OverflowError
 
 
 class Pt2Records(Records):
@@ -49,8 +53,8 @@ def read(f: Any, extra_files: dict[str, Any] | None = None) -> Archive:
             extra_files.update({key: records.text(f"extra/{key}", MAX_JSON) for key in extra_files})
         try:
             return archive(records)
-        except (Malformed, RecursionError) as error:
-            raise records.damaged(str(error)) from None
+        except DAMAGE as error:
+            raise records.damaged(first_line(error)) from None
 
 
 def archive(records: Records) -> Archive:

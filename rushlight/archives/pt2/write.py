@@ -26,6 +26,7 @@ from .to_aten.conversion import Conversion
 from .to_aten.writer import NotExpressed, Symbol, Writer, argument, meta
 
 FOLDER, OPSET = "archive", 10
+ROUNDING, COARSE = 1e-3, 2e-2  # of the largest element; for dtypes of 16 bits
 
 
 class Weights:
@@ -61,11 +62,7 @@ class Exported:
         self.names = parameter_names(model, len(self.args))
         self.weights = Weights(model, self.writer)
         self.inputs = self._inputs()
-        try:
-            with no_grad():
-                graph, self.plan = recorded(model, self.args, self.kwargs)
-        except CannotCompile as error:
-            raise NotExpressed(str(error)) from None
+        graph, self.plan, expected = run(model, self.args, self.kwargs)
         self.conversion = Conversion(graph, self.writer, self.weights.symbols, self.inputs)
         with no_grad():
             self.conversion.write()
@@ -73,6 +70,7 @@ class Exported:
             listed = "\n".join([f"  {text}" for text in self.conversion.problems])
             raise NotExpressed(f"export: operators that .pt2 files cannot express:\n{listed}")
         self.result = structured(self.plan, self._result)
+        check_equal([*leaves_of(self.result)], [*leaves_of(expected)])
 
     def _inputs(self) -> list[Symbol]:
         """A value for each tensor among the arguments."""
@@ -134,6 +132,36 @@ class Exported:
         if not isinstance(value, Tensor):
             return argument(value)
         return {"as_tensor": {"name": next(s.name for s in self.inputs if s.tensor is value)}}
+
+
+def run(model: Any, args: tuple, kwargs: dict[str, Any]) -> tuple[Any, Any, Any]:
+    """(recorded graph, plan of the result, result) of a model. Buffers that the runs change hold their old values
+    afterwards."""
+    buffers = [b._array for b in model.buffers()] if isinstance(model, Module) else []
+    before = [a.copy() for a in buffers]
+    try:
+        with no_grad():
+            graph, plan = recorded(model, args, kwargs)
+            for a, b in zip(buffers, before):
+                a[...] = b
+            return graph, plan, model(*args, **kwargs)
+    except CannotCompile as error:
+        raise NotExpressed(str(error)) from None
+    finally:
+        for a, b in zip(buffers, before):
+            a[...] = b
+
+
+def check_equal(got: list[Any], expected: list[Any]) -> None:
+    """NotExpressed unless the operators compute the model's result, up to rounding."""
+    for a, b in zip(got, expected, strict=True):
+        if not isinstance(a, Symbol):
+            continue
+        x, y = a.tensor._array, b._array
+        wide = np.abs(y[np.isfinite(y)]).max(initial=0) if y.dtype.kind in "fc" else 0
+        share = ROUNDING if y.dtype.itemsize > 2 else COARSE
+        if x.shape != y.shape or not np.allclose(x, y, share, share * wide, equal_nan=True):
+            raise NotExpressed("export: a fault of this library: the operators compute another result than the model")
 
 
 def program_json(graph: Any, inputs: list[Any], outputs: list[Any], signature: Any) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from .values import Env, Function, Parameter, Run, ScriptClass
 
 MAX_NESTING = 100  # expressions and statements inside each other
 CONSTANTS = {"inf": math.inf, "nan": math.nan, "True": True, "False": False, "None": None}
+LITERALS = (ast.Constant, ast.Tuple, ast.List, ast.Dict, ast.UnaryOp, ast.USub, ast.Load)  # parts of a constant
 ROOTS = ("torch", "ops", "CONSTANTS", "__torch__")  # the first parts of the names of operators, constants and classes
 # functions of the language that return an argument: name -> its place
 PASSING = {"annotate": 1, "unchecked_cast": 1, "unwrap_optional": 0, "ignore": 0}
@@ -68,6 +69,18 @@ class Scope:
         if name.startswith("__"):
             raise self.refused(node, f"the name {name} is not allowed")
         return name
+
+
+def literal(scope: Scope, node: ast.expr) -> Any:
+    """The value of numbers, texts, and tuples, lists and dicts of them. Refused for anything that computes."""
+    for part in ast.walk(node):
+        known = isinstance(part, ast.Name) and part.id in CONSTANTS
+        if not known and not isinstance(part, LITERALS):
+            raise scope.refused(node, f"a {type(part).__name__} stands in the place of a constant")
+    try:
+        return scope.expression(node)({})
+    except (TypeError, LimitExceeded) as error:
+        raise scope.refused(node, str(error)) from None
 
 
 def function(scope: Scope, node: ast.FunctionDef, name: str) -> Function:

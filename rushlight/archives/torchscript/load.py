@@ -13,10 +13,9 @@ from typing import Any
 
 from rushlight.archives.records import Records, opened
 from rushlight.serialization import check_location, checked_id
-from rushlight.serialization.archive import MAX_PICKLE_BYTES
 from rushlight.serialization.rebuild import storage_on
 
-from .code import Refused, Scope, function
+from .code import Refused, Scope, function, literal
 from .module import ScriptModule
 from .syntax import MAX_CODE, dotted, parsed
 from .unpickle import ScriptUnpickler
@@ -97,7 +96,7 @@ class Archive:
             elif isinstance(part, ast.AnnAssign) and isinstance(part.target, ast.Name):
                 made.fields.append(part.target.id)
                 if part.value is not None:
-                    made.constants[part.target.id] = scope.expression(part.value)
+                    made.constants[part.target.id] = literal(scope, part.value)
             elif isinstance(part, ast.Assign):
                 self._class_list(scope, made, part)
             elif not isinstance(part, ast.Pass):
@@ -111,7 +110,7 @@ class Archive:
             target = target.value
         name = dotted(target)
         if name in LISTS:
-            values = scope.expression(part.value)({})
+            values = literal(scope, part.value)
             if not isinstance(values, list) or not all(isinstance(v, str) for v in values):
                 raise scope.refused(part, f"{name} is a list of names")
             setattr(made, LISTS[name], values)
@@ -134,9 +133,6 @@ class Archive:
     # -- objects ---------------------------------------------------------------------------------------
 
     def _unpickled(self, record: str, folder: str) -> Any:
-        info = self.records.infos[record]
-        if info.file_size > 16 * MAX_PICKLE_BYTES:
-            raise self.records.damaged(f"the record {record} has {info.file_size:,} bytes")
         content = self.records.read(record).data
         try:
             return ScriptUnpickler(content, partial(self._storage, folder), self.find).load()

@@ -64,7 +64,7 @@ class ScriptModule(Module):
         if name == "training":
             return self.training
         if name in self.script_class.constants:
-            return self.script_class.constants[name]({})
+            return self.script_class.constants[name]
         raise AttributeError(f"the module {self.original_name} has no attribute {name!r}")
 
     def set_script_attribute(self, name: str, value: Any) -> None:
@@ -85,7 +85,7 @@ class ScriptModule(Module):
             if kind is not None and name in kind.methods:
                 return bound(self, kind.methods[name])
             if kind is not None and name in kind.constants:
-                return kind.constants[name]({})
+                return kind.constants[name]
         return super().__getattr__(name)
 
     def __setattr__(self, name: str, value: Any) -> None:

@@ -16,7 +16,7 @@ def attribute(value: Any, name: str) -> Any:
         if name in value.values:
             return value.values[name]
         if name in value.kind.constants:
-            return value.kind.constants[name]({})
+            return value.kind.constants[name]
     if isinstance(value, Record) and name in value._kind.fields:
         return value[value._kind.fields.index(name)]
     raise AttributeError(f"a {shown(value)} has no attribute {name!r}")

@@ -83,7 +83,7 @@ class ScriptClass:
         self.parameters: list[str] = []
         self.buffers: list[str] = []
         self.fields: list[str] = []
-        self.constants: dict[str, Run] = {}
+        self.constants: dict[str, Any] = {}
         self.methods: dict[str, Function] = {}
 
     @property

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import io
-import pickle
-import struct
 import sys
 import zipfile
 from pathlib import Path
@@ -17,66 +15,9 @@ from rushlight.serialization.archive import Damaged
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "fuzz"))
 import files as fuzz_files
+from archives import CLASS, CODE, GOOD, archive, module, tensor, text
 
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="limits of memory are those of Linux")
-CODE = "code/__torch__/m.py"
-CLASS = """class M(Module):
-  __parameters__ = ["w", ]
-  __buffers__ = []
-  w : Tensor
-  training : bool
-  def forward(self: __torch__.m.M,
-    x: Tensor) -> Tensor:
-{}
-"""
-GOOD = CLASS.format("    return torch.add(x, self.w)")
-
-
-def text(value):
-    return b"X" + struct.pack("<I", len(value)) + value.encode()
-
-
-def number(value):
-    return pickle.dumps(value, 2)[2:-1]
-
-
-def tensor(key="0", offset=0, size=(2,), stride=(1,), elements=2, kind="FloatStorage"):
-    """The pickle of a tensor."""
-    storage = (
-        b"("
-        + text("storage")
-        + b"ctorch\n"
-        + kind.encode()
-        + b"\n"
-        + text(key)
-        + text("cpu")
-        + number(elements)
-        + b"tQ"
-    )
-    return (
-        b"ctorch._utils\n_rebuild_tensor_v2\n(" + storage + number(offset) + number(size) + number(stride)
-        + b"\x89ccollections\nOrderedDict\n)RtR"
-    )  # fmt: skip
-
-
-def module(weight=None, name="__torch__.m\nM", more=b""):
-    """The pickle of a module with a weight."""
-    weight = tensor() if weight is None else weight
-    return b"\x80\x02c" + name.encode() + b"\n)\x81}(" + text("w") + weight + text("training") + b"\x89" + more + b"ub."
-
-
-def archive(code=GOOD, data=None, constants=b"\x80\x02).", folder="m/", **records):
-    """The bytes of an archive."""
-    file = io.BytesIO()
-    parts = {
-        "data.pkl": module() if data is None else data, "constants.pkl": constants, CODE: code,
-        "data/0": struct.pack("<2f", 1, 2), "version": "3\n",
-    } | records  # fmt: skip
-    with zipfile.ZipFile(file, "w") as made:
-        for name, content in parts.items():
-            if content is not None:
-                made.writestr(folder + name, content)
-    return file.getvalue()
 
 
 def statement(line):
