@@ -230,7 +230,11 @@ def load(
     """
     from rushlight.archives.pt2.read import read
 
-    found = read(f, extra_files)
+    try:
+        found = read(f, extra_files)
+    except (OSError, RuntimeError):
+        hide_frames()
+        raise
     return ExportedProgram(found.program, found.example, found.json)
 
 

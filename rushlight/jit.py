@@ -13,6 +13,7 @@ from rushlight.archives.torchscript.values import Error
 from rushlight.base.errors import not_implemented_error, runtime_error
 from rushlight.base.missing_names import tell as _tell
 from rushlight.base.submodules import importable
+from rushlight.base.tracebacks import hide_frames
 from rushlight.futures import Future
 
 
@@ -230,7 +231,11 @@ def load(
     """
     from rushlight.archives.torchscript.load import loaded
 
-    return loaded(f, map_location, _extra_files)
+    try:
+        return loaded(f, map_location, _extra_files)
+    except (OSError, RuntimeError):
+        hide_frames()
+        raise
 
 
 annotations = SimpleNamespace(List=list, Dict=dict, Tuple=tuple, Optional=Optional)  # type: ignore[assignment]  # torch's module

@@ -115,7 +115,7 @@ CALLS = {
     "func": ["rushlight.func.vmap(lambda x: x)(1)", "rushlight.func.grad(lambda x: x)(t)"],
     "fx": ["rushlight.fx.symbolic_trace(lambda x: x if x else 1)"],
     "sparse": ["rushlight.sparse_coo_tensor([[0]], [1.0], (1,)).numpy()", "t.coalesce()", "t.to_sparse_bsr(1)"],
-    "jit": ["rushlight.jit.load('x')"],
+    "jit": ["rushlight.jit.load('x')", "rushlight.export.load('x')", "rushlight.jit.save(1, 2)"],
     "vision": ["rushlight.vision.transforms.Resize(-1, 2, 3, 4, 5)(t)"],
 }
 # Errors whose text cannot hold the line: Python's own, of arguments that do not fit a signature, and classes that carry

@@ -116,6 +116,9 @@ class ScriptModule(Module):
         return f"original_name={self.original_name}"
 
 
+ScriptModule.__module__ = "rushlight.jit"  # the module under which users find it
+
+
 def bound(module: ScriptModule, method: Function) -> Callable[..., Any]:
     """A method of a module, for calls from Python: with a budget; grad mode stays as it was."""
 
