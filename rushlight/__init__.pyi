@@ -118,7 +118,7 @@ QUInt2x4Storage: _type[Any]
 QUInt4x2Storage: _type[Any]
 QUInt8Storage: _type[Any]
 from rushlight.jit import ScriptFunction as ScriptFunction
-from rushlight.archives.torchscript.module import ScriptModule as ScriptModule
+from rushlight.jit import ScriptModule as ScriptModule
 ShortStorage: _type[Any]
 ShortTensor: _type[Any]
 from rushlight.base.size import Size as Size

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import io
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import IO, Any
 
 from rushlight.base.errors import type_error
@@ -34,15 +32,27 @@ class Records(Reader):
             raise self.damaged(f"the record {record} is not text in UTF-8") from None
 
 
-@contextmanager
-def opened(f: Any) -> Iterator[tuple[IO[bytes], str]]:
-    """(binary file that can seek, its name) of a path, an open file, or bytes."""
-    if isinstance(f, (str, os.PathLike)):
-        with open(f, "rb") as file:
-            yield file, os.fspath(f)
-    elif isinstance(f, (bytes, bytearray)):
-        yield io.BytesIO(f), "the archive"
-    elif hasattr(f, "read") and hasattr(f, "seek"):
-        yield f, str(getattr(f, "name", type(f).__name__))
-    else:
-        raise type_error(f"load(): f must be a path or a binary file that can seek, not {type(f).__name__}")
+class Opened:
+    """(binary file that can seek, its name) of a path, an open file, or bytes: a context manager, which closes the
+    file of a path."""
+
+    def __init__(self, f: Any):
+        self.of_path: IO[bytes] | None = None
+        self.file: Any
+        if isinstance(f, (str, os.PathLike)):
+            self.of_path = open(f, "rb")  # noqa: SIM115 -- __exit__ closes the file
+            self.file = self.of_path
+            self.name = os.fspath(f)
+        elif isinstance(f, (bytes, bytearray)):
+            self.file, self.name = io.BytesIO(f), "the archive"
+        elif hasattr(f, "read") and hasattr(f, "seek"):
+            self.file, self.name = f, str(getattr(f, "name", type(f).__name__))
+        else:
+            raise type_error(f"load(): f must be a path or a binary file that can seek, not {type(f).__name__}")
+
+    def __enter__(self) -> tuple[IO[bytes], str]:
+        return self.file, self.name
+
+    def __exit__(self, *error: object) -> None:
+        if self.of_path is not None:
+            self.of_path.close()

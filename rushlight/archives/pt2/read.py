@@ -9,7 +9,7 @@ import io
 import pickle
 from typing import Any, NamedTuple
 
-from rushlight.archives.records import Records, opened
+from rushlight.archives.records import Opened, Records
 from rushlight.base.errors import first_line
 from rushlight.core.tensor import Tensor
 from rushlight.serialization import load
@@ -47,7 +47,7 @@ class Archive(NamedTuple):
 def read(f: Any, extra_files: dict[str, Any] | None = None) -> Archive:
     """The program of an archive: a path, or a binary file that can seek. RuntimeError for a damaged archive;
     NotImplementedError names operators that are missing."""
-    with opened(f) as (file, name):
+    with Opened(f) as (file, name):
         records = Pt2Records(file, name)
         if extra_files:
             extra_files.update({key: records.text(f"extra/{key}", MAX_JSON) for key in extra_files})

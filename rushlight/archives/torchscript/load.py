@@ -11,7 +11,7 @@ import pickle
 from functools import partial
 from typing import Any
 
-from rushlight.archives.records import Records, opened
+from rushlight.archives.records import Opened, Records
 from rushlight.serialization import check_location, checked_id
 from rushlight.serialization.rebuild import storage_on
 
@@ -195,7 +195,7 @@ UNNAMED = ScriptClass("", "")
 def loaded(f: Any, map_location: Any, extra_files: dict[str, Any] | None) -> ScriptModule:
     """The module of an archive; see `rushlight.jit.load`. The values of `extra_files` become the records' bytes."""
     check_location(map_location)
-    with opened(f) as (file, name):
+    with Opened(f) as (file, name):
         records = ScriptRecords(file, name)
         if extra_files:
             extra_files.update({key: bytes(records.read(f"extra/{key}")) for key in extra_files})
