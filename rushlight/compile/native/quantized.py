@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from rushlight.compile.native.lowering import Lowering, Step, anchor
-from rushlight.compile.native.places import Buffer, NotNative, row_major
+from rushlight.compile.native.places import Buffer, NotNative, Place, row_major
 from rushlight.compile.native.schedule import Group
 from rushlight.fast import int8_code
 from rushlight.fast.int8_loops import filled
 from rushlight.kernels.int8 import INPUTS, Int8Weight
-from rushlight.loops.llvm import INT64, Value
+from rushlight.loops.llvm import FLOAT, INT64, Value
 from rushlight.ops.nn.quantized import int8_linear
 
 HEAD_BYTES = 8  # of a row before its numbers: the scale and the zero point
@@ -35,7 +35,7 @@ def linear(low: Lowering, group: Group) -> None:
         step = low.step()
         if name not in low.module.functions:
             function(low.module)  # type: ignore[operator]
-        given = [table(step, tables, weight), step.pointer(source), step.pointer(quantized), step.pointer(place)]
+        given = [table(step, tables, weight), first(step, source), step.pointer(quantized), first(step, place)]
         numbers = [step.f.whole(n) for n in (rows, weight.shape[1], most)]
         if more:
             step.f.call(name, *given, *numbers, *map(step.f.whole, step.share(panels)))
@@ -46,6 +46,11 @@ def linear(low: Lowering, group: Group) -> None:
     call("by_tensor", int8_code.by_tensor)
     call("multiplied", int8_code.multiply, (panels,))
     low.write_rest(group, written)
+
+
+def first(step: Step, place: Place) -> Value:
+    """The address of a place's first element."""
+    return step.f.at(step.pointer(place), place.offset, FLOAT)
 
 
 def arrays_of(weight: Int8Weight) -> list[np.ndarray]:

@@ -43,6 +43,23 @@ def test_an_input_in_other_order():
     agrees(model, x)
 
 
+class Last(nn.Module):
+    """A linear layer of the last output of a GRU, whose elements lie inside the memory of all outputs; beside a copy."""
+
+    def __init__(self):
+        super().__init__()
+        self.gru, self.head = nn.GRU(5, 8, batch_first=True), nn.Linear(8, 8)
+
+    def forward(self, x):
+        last = self.gru(x)[0][:, -1]
+        return rushlight.cat([last, self.head(last)], 1)
+
+
+@pytest.mark.parametrize("batch", [1, 3])
+def test_parts_of_other_memory(batch):
+    agrees(quantized(Last()), rushlight.randn(batch, 6, 5))
+
+
 def test_a_new_weight_makes_a_new_program():
     model = quantized(nn.Linear(6, 9), nn.ReLU())
     f, x = agrees(model, rushlight.randn(4, 6)), rushlight.randn(4, 6)
