@@ -4,7 +4,7 @@
     python benchmarks/serving.py --threads 1 2 --engines rushlight.compile onnxruntime --calls 1000
 
 Engines: rushlight and torch, eager and compiled (`compile` of the module), rushlight compiled with int8 weights of linear
-layers and LSTMs, and onnxruntime where `onnxruntime` and `onnx` are installed. All engines have torch's weights, take turns in blocks of at most 20 calls in one process, and
+layers, and onnxruntime where `onnxruntime` and `onnx` are installed. All engines have torch's weights, take turns in blocks of at most 20 calls in one process, and
 their outputs must agree to 1 in 10,000 of the largest output (with int8 weights: 1 in 10). Every call gets another input. Each model has a process
 of its own for each number of threads. An engine that fails has `error` in the table, one with other outputs `wrong`."""
 
@@ -71,8 +71,8 @@ def our_compiled(models: Pair, example: Arrays) -> Engine:
 
 
 def our_int8(models: Pair, example: Arrays) -> Engine:
-    """Linear layers and LSTMs with int8 weights, compiled."""
-    layers = {rushlight.nn.Linear, rushlight.nn.LSTM}
+    """Linear layers with int8 weights, compiled. An LSTM with int8 weights is no part of compiled functions yet."""
+    layers = {rushlight.nn.Linear}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         module = rushlight.compile(rushlight.ao.quantization.quantize_dynamic(models.ours, layers))
