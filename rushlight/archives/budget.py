@@ -47,7 +47,7 @@ def limits(steps: int = MAX_STEPS, bytes: int = MAX_BYTES) -> Iterator[None]:
         LIMITS.reset(token)
 
 
-class Budget:
+class Allowance:
     """The rest of the limits in one call of a model. `kept`: bytes of tensors that lists may still take."""
 
     __slots__ = ("bytes", "depth", "kept", "steps")
@@ -85,8 +85,8 @@ class Budget:
                 )
 
 
-UNLIMITED = Budget(1 << 60)
-RUNNING: ContextVar[Budget] = ContextVar("RUNNING", default=UNLIMITED)
+UNLIMITED = Allowance(1 << 60)
+RUNNING: ContextVar[Allowance] = ContextVar("RUNNING", default=UNLIMITED)
 
 
 @contextmanager
@@ -96,7 +96,7 @@ def running(tensors: Iterable[Any]) -> Iterator[None]:
         yield
         return
     given = sum([t._array.nbytes for t in tensors if isinstance(t, Tensor)])
-    token = RUNNING.set(Budget(given))
+    token = RUNNING.set(Allowance(given))
     try:
         yield
     except RecursionError:

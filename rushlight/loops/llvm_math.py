@@ -40,9 +40,10 @@ def called(name: str, *args: Value) -> Value:
     if first.f.module.target.triple.startswith("wasm"):
         raise NotImplementedError(f"{name} needs the C library, which {first.f.module.target.triple} lacks")
     name += "f" * (first.kind == FLOAT)
-    if not first.lanes:
+    lanes = max([a.lanes for a in args])
+    if not lanes:
         return first.f.foreign(name, first.kind, args)
-    rows = [[llvm.lane(a, k) for a in args] for k in range(first.lanes)]
+    rows = [[llvm.lane(a, k) if a.lanes else a for a in args] for k in range(lanes)]
     return llvm.stacked([first.f.foreign(name, first.kind, row) for row in rows])
 
 

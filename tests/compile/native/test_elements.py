@@ -105,3 +105,14 @@ def test_numbers_casts_and_choices():
 
     args = x, n, n % 2 == 0
     agree(native(f, *args), f(*args))
+
+
+@pytest.mark.parametrize("f", [lambda x: x**1.0, lambda x: 2.0**x, lambda x: torch.hypot(x, x * 0 + 3)], ids="abc")
+def test_functions_of_the_c_library_with_a_number(f):
+    """A number beside a vector is one argument for all its elements."""
+    x = torch.tensor(np.random.default_rng(0).random(5) + 0.5)
+    g = compile(f)
+    for _ in range(3):
+        np.testing.assert_allclose(g(x).numpy(), f(x).numpy(), rtol=1e-14)
+    (program,) = programs(g)
+    assert program.native is not None, program.native_reason
