@@ -143,7 +143,9 @@ def played(seed, wrapped):
 def test_a_random_step(seed):
     want, _ = played(seed, lambda f: f)
     got, f = played(seed, lambda f: compile(f, backend="numpy"))
-    assert len(programs(f)) == 1, (drawn(seed), f.given_up or f.unsteady)
+    made = programs(f)
+    change = made[0].outline.before.difference(made[-1].outline.before) if made else ""
+    assert len(made) == 1, (drawn(seed), f.given_up or f.unsteady, change, [p.holds() for p in made])
     for a, b in zip(got, want, strict=True):
         assert (a.shape, a.dtype) == (b.shape, b.dtype), drawn(seed)
         size = float(b[b.isfinite()].abs().max()) if b.isfinite().any() else 0.0
