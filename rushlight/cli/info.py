@@ -52,7 +52,7 @@ def add_cache(commands: argparse._SubParsersAction) -> None:
         "cache",
         help="the folder of compiled loops",
         description="Print the place and size of the folder of compiled loops, or empty it. A removed loop is "
-        "compiled again when the loop is next used, in 20 to 60 milliseconds.",
+        "compiled again when the loop is next used, mostly in 10 to 100 ms.",
         allow_abbrev=False,
     )
     parser.add_argument(

@@ -67,7 +67,7 @@ ATTENTION_PRODUCTS = 1 << 17  # the least multiplications of a large attention: 
 ATTENTION_PASSES, ATTENTION_LARGE_PASSES = 100, 30
 ATTENTION_PARALLEL_PRODUCTS = 1 << 22  # the least multiplications for which all cores share attention's heads
 # NumPy does this many multiplications before loops do products: 0.15 s of BLAS, or half of it if llvmlite is loaded.
-# The loop of products takes 0.1 s to compile, and 2 ms from disk (benchmarks/products.py).
+# The loop of products takes 0.6 s to compile, and 2 ms from disk (benchmarks/products.py).
 PRICE_PRODUCTS, PRICE_PRODUCTS_LOADED = 1 << 33, 1 << 32
 BLAS_COPIES_PRODUCTS = 1_000_000  # the most multiplications for which OpenBLAS copies no operand
 MIN_COLUMNS_OF_TRANSPOSED = 128  # the least columns of the result for which loops handle a transposed x

@@ -1,6 +1,6 @@
 """Compile loops in another process of low priority, while NumPy continues the work.
 
-A loop without machine code takes 0.03 to 0.2 s to compile. A way of `rushlight.fast` that meets such a loop raises
+Most loops take 10 to 100 ms to compile, the largest 0.6 s. A way of `rushlight.fast` that meets such a loop raises
 NotReady; the place that chose the way catches it, and the reference kernel computes instead. The loop is used once its
 machine code is in the cache folder. Until then the accounts of NumPy's work (budget.py) postpone the next attempt.
 

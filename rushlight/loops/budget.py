@@ -12,8 +12,8 @@ from rushlight.base.dependencies import llvmlite_loads
 
 CALL, ELEMENT = 0.4e-6, 0.3e-9  # seconds of a NumPy pass: for the call, and for each element
 
-# The import of llvmlite takes 0.04 s, a loop 2 ms from disk, and 20 to 60 ms on a new machine. Without this price, a
-# first sum of 300 x 300 would take 50 ms instead of 20 us.
+# The import of llvmlite takes 0.04 s. A loop takes 2 ms from disk, and on a new machine mostly 10 to 100 ms. Without
+# this price, a first sum of 300 x 300 would take 50 ms instead of 20 us.
 LOADING_SECONDS, IMPORT_SECONDS = 0.08, 0.05
 
 PUT_OFF = 0.1  # a loop that was not ready is tried again after this fraction of the price

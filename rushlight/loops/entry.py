@@ -3,7 +3,7 @@
 The function `entry(self, args, n)` of a loop's module is a method of CPython's fast calling convention (METH_FASTCALL).
 It compares the types of the arguments with those for which the loop was compiled, releases the interpreter's lock, and
 calls the loop. For other types it calls the function `entry_miss`: the entry for the types that were compiled before,
-or at last `self`, a Python object that compiles the loop for the new types. A call takes 0.1 to 0.2 microseconds.
+or at last `self`, a Python object that compiles the loop for the new types. A call takes about 0.1 microseconds.
 
 `supported()` tests where this interpreter and NumPy keep sizes and numbers; elsewhere, loops are called by ctypes."""
 

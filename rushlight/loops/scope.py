@@ -56,8 +56,8 @@ def scope() -> dict[str, Any]:
     from rushlight.loops.matmul_tiles import tiles
     from rushlight.loops.simd import instructions
 
-    names: dict[str, Any] = {"inf": inf, "nan": nan, "min": least, "max": most, "abs": absolute, "empty": empty}
-    names |= {name: conversion(kind) for name, kind in CONVERSIONS.items()}
+    names: dict[str, Any] = {"inf": inf, "nan": nan, "min": least, "max": most, "empty": empty}
+    names |= {name: Conversion(kind) for name, kind in CONVERSIONS.items()}
     for dtype, suffix, kind in (("float32", "", FLOAT), ("float64", "64", DOUBLE)):
         for name, f in functions(dtype).items():
             names[name + suffix] = same(f) if name in SAME.split() else scalar(f, kind)
@@ -82,9 +82,6 @@ class Conversion:
 
     def __call__(self, w: Writer, x: Any = 0) -> Value:
         return w.of_kind(x, self.kind)
-
-
-conversion = Conversion
 
 
 def same(f: Callable) -> Callable:
@@ -216,7 +213,7 @@ def in_math() -> dict[str, Any]:
 def in_numpy() -> dict[str, Any]:
     """Types of NumPy, and `empty`."""
     kinds = {"float32": FLOAT, "float64": DOUBLE, "int32": INT32, "int64": INT64, "uint32": UINT32, "uint64": UINT64}
-    return {"empty": empty} | {name: conversion(kind) for name, kind in kinds.items()}
+    return {"empty": empty} | {name: Conversion(kind) for name, kind in kinds.items()}
 
 
 @cache

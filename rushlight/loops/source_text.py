@@ -11,8 +11,6 @@ So functions that also run as plain Python (random/rejection.py) are compiled wi
 
 from __future__ import annotations
 
-import linecache
-import re
 from collections.abc import Callable
 from math import isfinite
 from types import BuiltinFunctionType, FunctionType
@@ -20,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from rushlight.loops.cache import compiled
+from rushlight.loops.cache import compiled, text_of
 
 NUMBERS = (bool, int, float, np.generic)
 
@@ -32,7 +30,7 @@ def program(exact: bool = False) -> Callable[[Callable], Callable]:
 
 def whole_text(function: Any) -> str:
     """The function's text as `kernel`, and the texts of all that it uses."""
-    parts: dict[str, tuple[Any, str]] = {"kernel": (function, own_text(function, "kernel"))}
+    parts: dict[str, tuple[Any, str]] = {"kernel": (function, text_of(function))}
     add_used(function, parts)
     return "".join([text for _, text in parts.values()])
 
@@ -58,7 +56,7 @@ def add_used(function: Any, parts: dict[str, tuple[Any, str]]) -> None:
 def definition(name: str, thing: Any) -> str:
     """A function, a function of `math`, a type of NumPy or a constant as text; "" for other objects."""
     if isinstance(thing, FunctionType):
-        return own_text(thing, name)
+        return text_of(thing, name)
     if isinstance(thing, BuiltinFunctionType) and thing.__module__ == "math":
         return f"{name} = math.{thing.__name__}\n"
     if isinstance(thing, type) and issubclass(thing, np.generic):
@@ -71,19 +69,3 @@ def definition(name: str, thing: Any) -> str:
 
 
 NARROW = (np.float32, np.int32, np.uint32, np.uint64)  # Python's numbers are float64, int64 and bool
-
-
-def own_text(function: Any, name: str) -> str:
-    """The function's text under another name, without decorators. Faster than `inspect.getsource`."""
-    lines = linecache.getlines(function.__code__.co_filename)
-    first = function.__code__.co_firstlineno - 1
-    while not lines[first].lstrip().startswith("def "):
-        first += 1
-    depth = len(lines[first]) - len(lines[first].lstrip())
-    taken = [re.sub(r"def \w+\(", f"def {name}(", lines[first][depth:])]
-    for line in lines[first + 1 :]:
-        inside = line[: depth + 1].isspace() or line[depth : depth + 1] == ")"  # ")" ends a signature of many lines
-        if not inside:
-            break
-        taken.append(line[depth:] if line.strip() else "\n")
-    return "".join(taken)

@@ -37,6 +37,13 @@ def models(torch):
     }
 
 
+def built(torch, name):
+    """(module in evaluation, arguments) of torch."""
+    torch.manual_seed(0)
+    make, args = models(torch)[name]
+    return make().eval(), args
+
+
 def layer_models(torch):
     """Networks of layers."""
     nn, F = torch.nn, torch.nn.functional

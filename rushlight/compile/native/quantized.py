@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from rushlight.compile.native.lowering import Lowering, Step, anchor
@@ -31,20 +33,17 @@ def linear(low: Lowering, group: Group) -> None:
         raise NotNative("the result of an int8 linear layer is not in C order")
     tables = [low.derived(lambda made=made: made, ()) for made in arrays_of(weight)]
 
-    def call(name: str, function: object, more: tuple = ()) -> Step:
-        step = low.step()
-        if name not in low.module.functions:
-            function(low.module)  # type: ignore[operator]
-        given = [table(step, tables, weight), first(step, source), step.pointer(quantized), first(step, place)]
-        numbers = [step.f.whole(n) for n in (rows, weight.shape[1], most)]
-        if more:
-            step.f.call(name, *given, *numbers, *map(step.f.whole, step.share(panels)))
-        else:
-            step.alone(lambda: step.f.call(name, *given, *numbers))
-        return step
+    def given(step: Step) -> list[Value]:
+        places = first(step, source), step.pointer(quantized), first(step, place)
+        return [table(step, tables, weight), *places, *map(step.f.whole, (rows, weight.shape[1], most))]
 
-    call("by_tensor", int8_code.by_tensor)
-    call("multiplied", int8_code.multiply, (panels,))
+    for name, write in (("by_tensor", int8_code.by_tensor), ("multiplied", int8_code.multiply)):
+        if name not in low.module.functions:
+            write(low.module)
+    step = low.step()
+    step.alone(partial(step.f.call, "by_tensor", *given(step)))
+    step = low.step()
+    step.f.call("multiplied", *given(step), *map(step.f.whole, step.share(panels)))
     low.write_rest(group, written)
 
 

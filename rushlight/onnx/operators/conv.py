@@ -35,16 +35,6 @@ def padding(
     return out
 
 
-def convolution(
-    x: Tensor, weight: Tensor, bias: Tensor | None, strides: Ints, pairs: Pairs, dilations: Ints, group: int
-) -> Tensor:
-    """A convolution in one to three dimensions; the padding may differ before and after."""
-    function = (F.conv1d, F.conv2d, F.conv3d)[weight.ndim - 3]
-    if all(before == after for before, after in pairs):
-        return function(x, weight, bias, strides, [before for before, _ in pairs], dilations, group)
-    return function(cut_or_padded(x, [(0, 0), (0, 0), *pairs]), weight, bias, strides, 0, dilations, group)
-
-
 @operator("Conv")
 def conv(
     x: Tensor,
@@ -62,7 +52,10 @@ def conv(
     count = weight.ndim - 2
     strides, dilations = strides or [1] * count, dilations or [1] * count
     pairs = padding(x.shape[2:], weight.shape[2:], strides, dilations, pads, auto_pad)
-    return convolution(x, weight, bias, strides, pairs, dilations, group)
+    function = (F.conv1d, F.conv2d, F.conv3d)[count - 1]
+    if all(before == after for before, after in pairs):
+        return function(x, weight, bias, strides, [before for before, _ in pairs], dilations, group)
+    return function(cut_or_padded(x, [(0, 0), (0, 0), *pairs]), weight, bias, strides, 0, dilations, group)
 
 
 @operator("ConvTranspose")

@@ -11,7 +11,7 @@ from rushlight import Tensor
 from rushlight.onnx.tensors import numpy_type
 
 from .casts import cast_array, element_type, torch_type
-from .conv import AUTO_PAD, convolution, padding
+from .conv import AUTO_PAD, conv
 from .table import Fixed, Ints, Value, operator
 
 LIMITS = {"uint4": (0, 15), "int4": (-8, 7), "uint2": (0, 3), "int2": (-2, 1)}
@@ -120,14 +120,12 @@ def conv_integer(
     kernel_shape: Ints | None = None,
 ) -> Tensor:
     """The convolution of x - zx with weight - zw as int32; computed in float64, where these integers are exact."""
-    count = weight.ndim - 2
-    strides, dilations = strides or [1] * count, dilations or [1] * count
-    pairs = padding(x.shape[2:], weight.shape[2:], strides, dilations, pads, auto_pad)
+    settings = {"strides": strides, "pads": pads, "dilations": dilations, "group": group, "auto_pad": auto_pad}
     w = weight.to(torch.float64)
     if zw is not None:
         w = w - zw.to(torch.float64).reshape([-1] + [1] * (w.ndim - 1))
     shifted_x = x.to(torch.float64) - (0 if zx is None else zx.to(torch.float64))
-    return convolution(shifted_x, w, None, strides, pairs, dilations, group).to(torch.int32)
+    return conv(shifted_x, w, **settings).to(torch.int32)  # type: ignore[arg-type]
 
 
 def requantized(y: Tensor, scale: Tensor, zero: Tensor) -> Tensor:

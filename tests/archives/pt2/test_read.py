@@ -11,7 +11,7 @@ import pytest
 
 import rushlight
 from tests.archives.compared import TOLERANCE, difference, ours
-from tests.archives.models import models
+from tests.archives.models import built, models
 
 NAMES = [*models(rushlight)]
 
@@ -28,13 +28,6 @@ def archive(torch, module, args, **settings):
 
 def loaded(content):
     return rushlight.export.load(io.BytesIO(content))
-
-
-def built(torch, name):
-    """(module in evaluation, arguments) of torch."""
-    torch.manual_seed(0)
-    make, args = models(torch)[name]
-    return make().eval(), args
 
 
 def test_there_are_twenty():

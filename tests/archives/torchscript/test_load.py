@@ -13,7 +13,7 @@ import pytest
 
 import rushlight
 from tests.archives.compared import TOLERANCE, difference, ours
-from tests.archives.models import models
+from tests.archives.models import built
 from tests.archives.programs import programs
 
 SILERO = find_spec("silero_vad")
@@ -40,13 +40,6 @@ def archive(torch, module, args=None):
 
 def loaded(content):
     return rushlight.jit.load(io.BytesIO(content))
-
-
-def built(torch, name):
-    """(module in evaluation, arguments) of torch."""
-    torch.manual_seed(0)
-    make, args = models(torch)[name]
-    return make().eval(), args
 
 
 def check(theirs, mine, args):
