@@ -45,11 +45,12 @@ def main() -> int:
         for (what, ops), texts in sorted(report.classes.items(), key=lambda pair: -len(pair[1]))[: args.show]:
             text = min(texts, key=len)
             print(f"\n{what} x{len(texts)}: {ops}\n" + "\n".join(f"    {line}" for line in text.split("\n")))
-            for side in sides:
+            for side in () if "crashed" in what else sides:
                 made = harness.run(text, side)
                 print(f"  {side.name}: {made.error or made.leaves}"[:600])
         # in a short search one program is more than the share; it is printed, and is no failure alone
         failed |= report.kinds["wrong"] > max(args.share * report.programs, args.share > 0)
+        failed |= any("crashed" in kind and kind != "torch crashed" for kind in report.kinds)
     return int(failed)
 
 

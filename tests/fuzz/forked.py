@@ -1,13 +1,12 @@
 """Programs beside torch, in forks: torch itself crashes on some empty tensors and impossible sizes.
 
-A group is a name and its programs (harness.py). Each group runs in a process of its own; the parent reads what the
-process wrote, so that a crash costs the rest of one group."""
+A group is a name and its programs (harness.py). Each group runs in a process of its own (process.py), so that a crash
+costs the rest of one group."""
 
 from __future__ import annotations
 
 import argparse
 import os
-import pickle
 import random
 import re
 import resource
@@ -15,9 +14,11 @@ import signal
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import NamedTuple
 
 import harness
+import process
 
 CALL_SECONDS, GROUP_SECONDS = 20, 120
 MEMORY_BYTES = 5 * 2**30
@@ -51,65 +52,45 @@ def results(
     for group, texts in groups:
         if time.monotonic() > end:
             return
-        received, sent = os.pipe()
-        child = os.fork()
-        if child == 0:
-            os.close(received)
-            work(sent, group, texts, compare, sides, programs)
-        os.close(sent)
-        for result in read(received, child, group):
+        work = partial(run_group, texts, compare, sides, programs)
+        for result in read(process.records(work), group):
             why = any(k == result.kind and re.match(g, group) for k, g, _ in allowed)
             yield result._replace(kind="on purpose") if why else result
 
 
-def work(sent, group, texts, compare, sides, programs) -> None:
-    """The child: a record before each call, and one after both. Never returns."""
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+def run_group(texts, compare, sides, programs, tell) -> None:
+    """The child: a record before each call, and one after both."""
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # torch writes warnings of its own
-    with os.fdopen(sent, "wb") as file:
-
-        def tell(*record: str) -> None:
-            pickle.dump(record, file)
-            file.flush()
-
-        begin = time.monotonic()
-        signal.alarm(GROUP_SECONDS)
-        for text in texts()[:programs]:
-            if time.monotonic() - begin > GROUP_SECONDS / 2:
-                break
-            signal.alarm(CALL_SECONDS)
-            outcomes = []
-            for side in sides:
-                tell(side.name, text)
-                outcomes.append(harness.run(text, side))
-            kind = compare(*outcomes)
-            if kind != "same" and harness.allowed(text):
-                kind = "same"
-            tell("done", text, kind, *(brief(made) for made in outcomes))
-    os._exit(0)
+    begin = time.monotonic()
+    signal.alarm(GROUP_SECONDS)
+    for text in texts()[:programs]:
+        if time.monotonic() - begin > GROUP_SECONDS / 2:
+            break
+        signal.alarm(CALL_SECONDS)
+        outcomes = []
+        for side in sides:
+            tell(side.name, text)
+            outcomes.append(harness.run(text, side))
+        kind = compare(*outcomes)
+        if kind != "same" and harness.allowed(text):
+            kind = "same"
+        tell("done", text, kind, *(brief(made) for made in outcomes))
 
 
 def brief(made: harness.Outcome) -> str:
     return (made.error or str(made.leaves).replace("\n", " "))[:300]
 
 
-def read(received: int, child: int, group: str) -> Iterator[Result]:
+def read(records: Iterable[tuple], group: str) -> Iterator[Result]:
     """The results of a child; one of kind 'torch crashed' or 'rushlight crashed' if a signal ended it."""
     running: tuple[str, ...] = ("samples", "")
-    with os.fdopen(received, "rb") as file:
-        while True:
-            try:
-                record = pickle.load(file)
-            except (EOFError, pickle.UnpicklingError):
-                break
-            if record[0] == "done":
-                yield Result(group, *record[1:])
-            running = record
-    status = os.waitpid(child, 0)[1]
-    if os.WIFSIGNALED(status):
-        how = signal.Signals(os.WTERMSIG(status)).name
-        yield Result(group, running[1], f"{running[0]} crashed", how, "")
+    for record in records:
+        if record[0] == "done":
+            yield Result(group, *record[1:])
+        if record[0] == "signal":
+            yield Result(group, running[1], f"{running[0]} crashed", record[1], "")
+        running = record
 
 
 FINE = ("same", "on purpose")

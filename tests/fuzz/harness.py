@@ -14,6 +14,7 @@ import itertools
 import math
 import random
 import re
+import sys
 import time
 import warnings
 from collections import Counter
@@ -25,6 +26,7 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
+import process
 
 CORPUS = Path(__file__).parent / "corpus"
 PARTS = ("func", "autograd.forward_ad", "autograd.functional", "autograd.graph", "utils.checkpoint", "nn.functional")
@@ -303,6 +305,9 @@ def corpus(kind: str) -> list[tuple[str, str]]:
 # -- the loop --------------------------------------------------------------------------------------
 
 
+GROUP_PROGRAMS = 250  # programs that run in one process
+
+
 @dataclass
 class Report:
     """How many programs ran, how many answered on both sides, and the divergences by kind and class."""
@@ -312,8 +317,16 @@ class Report:
     kinds: Counter = field(default_factory=Counter)
     classes: dict[tuple[str, str], list[str]] = field(default_factory=dict)
 
+    def add(self, kind: str, answered: bool, small: str) -> None:
+        """Count one program. `small` is its minimised text where the divergence is to be shown."""
+        self.answered += answered
+        self.kinds[kind] += 1
+        if small:
+            self.classes.setdefault((kind, ops_in(small)), []).append(small)
+
     def line(self) -> str:
-        counts = ", ".join(f"{self.kinds[kind]} {kind}" for kind in ("wrong", "refused", "accepted", "rounding"))
+        kinds = ("wrong", "refused", "accepted", "rounding", *(kind for kind in self.kinds if "crashed" in kind))
+        counts = ", ".join(f"{self.kinds[kind]} {kind}" for kind in kinds)
         return f"{self.programs} programs, {self.answered} answered by both, {counts}, {len(self.classes)} classes"
 
 
@@ -373,19 +386,48 @@ def fuzz(
     progress: Callable[[Report], None] | None = None,
     sides: tuple[Side, Side] | None = None,
 ) -> Report:
-    """Run programs for so many seconds, or so many programs; minimise the divergences of these kinds."""
+    """Run programs for so many seconds, or so many programs; minimise the divergences of these kinds. Each group of
+    programs runs in a process of its own, since torch itself writes out of bounds in some programs."""
     sides = sides or torch_and_ours()
     report, end, shown = Report(), time.monotonic() + seconds, time.monotonic()
     while (report.programs < programs) if programs else (time.monotonic() < end):
-        text = make(random.Random(f"{seed}:{report.programs}"))
-        report.programs += 1
-        kind, answered = difference(text, sides)
-        report.answered += answered
-        report.kinds[kind] += 1
-        if kind in kinds:
-            small = minimised(text, lambda shorter, kind=kind: difference(shorter, sides)[0] == kind)
-            report.classes.setdefault((kind, ops_in(small)), []).append(small)
-        if progress is not None and time.monotonic() - shown > 10:
-            shown = time.monotonic()
-            progress(report)
+        numbers = range(report.programs, min(report.programs + GROUP_PROGRAMS, programs or sys.maxsize))
+        texts: list[str] = []
+        work = partial(run_group, make, numbers, float("inf") if programs else end, seed, kinds, sides)
+        for what, *parts in process.records(work):
+            if what == "text":
+                texts += parts
+                report.programs += 1
+            elif what == "done":
+                report.add(*parts)
+            else:
+                report.add(*crash(parts[0], texts, sides))
+            if progress is not None and time.monotonic() - shown > 10:
+                shown = time.monotonic()
+                progress(report)
     return report
+
+
+def run_group(make, numbers, end, seed, kinds, sides, tell) -> None:
+    """The programs of these numbers, in the child: each is sent before it runs, and its divergence after it."""
+    for number in numbers:
+        if time.monotonic() > end:
+            return
+        text = make(random.Random(f"{seed}:{number}"))
+        tell("text", text)
+        kind, answered = difference(text, sides)
+        tell("done", kind, answered, smallest(text, kind, sides) if kind in kinds else "")
+
+
+def smallest(text: str, kind: str, sides: tuple[Side, Side]) -> str:
+    """The program made small, with a divergence of the same kind."""
+    return minimised(text, lambda shorter: difference(shorter, sides)[0] == kind)
+
+
+def crash(signal: str, texts: list[str], sides: tuple[Side, Side]) -> tuple[str, bool, str]:
+    """Which side ended the process of these programs: the second side, if torch is not the first one, or if the same
+    programs end a process again without torch."""
+    ours = sides[1]
+    again = process.records(lambda tell: [run(text, ours) for text in texts] and None)
+    is_ours = sides[0].name != "torch" or any(True for _ in again)
+    return f"{ours.name if is_ours else 'torch'} crashed", False, f"# {signal} in one of {len(texts)} programs"
