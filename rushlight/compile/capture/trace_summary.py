@@ -97,6 +97,10 @@ class Outline:
         # id of a result -> its number: it may be returned twice
         self.numbered: dict[int, tuple[int, bool]] = {}
         number = lambda t: self.number(t, tracer, waiting)
+        leaves = [(source, t) for source, t, old in grads if t._grad is not old]
+        # number of a result that is the new `.grad` of a leaf -> the number of this leaf among `graph.grads`
+        self.gradients: dict[int, int] = {}
+        self.given = {id(t._grad): k for k, (_, t) in enumerate(leaves) if t._grad is not None}
         new = [(t._grad._array, t._array) for _, t, old in grads if t._grad is not old and t._grad is not None]
         if any([id(g) in tracer.known for g, _ in new]):
             raise TypeError("assigns a gradient that existed before the call")
@@ -106,7 +110,7 @@ class Outline:
             placed = [(c, key, planned(t, flat, before.tensors, number)) for c, key, t in left]
             self.plan = "placed", (self.plan, placed)
         value = lambda g: None if g is None else tracer.value(g)
-        changed = [(source, value(t._grad)) for source, t, old in grads if t._grad is not old]
+        changed = [(source, value(t._grad)) for source, t in leaves]
         edges, wrt, given = backward_of(waiting, tracer, grads, self.expected.wrt) if waiting else ([], [], [])
         overlaps(tracer, flat, before)
         self.check_shown([t for _, t, _ in grads], waiting, tracer)
@@ -115,7 +119,7 @@ class Outline:
         before.facts += [Fact(MASK, t, numbers) for t, numbers in tracer.deciding.values()]
         self.graph: Graph = tracer.graph(self.values, changed)
         self.graph.edges, self.graph.wrt, self.graph.given = edges, wrt, given
-        self.form = form(self.graph, self.plan)
+        self.form = [*form(self.graph, self.plan), ("returned gradients", *self.gradients.items())]
         self.numbers = occurrences(self.graph)
         self.bytes = [v._array.tobytes() for v in self.numbers]
         # settings of optimizers that may change, but keep their sign
@@ -127,13 +131,17 @@ class Outline:
         """TypeError if a result with a node shares memory with another result, or with a tensor that has a node.
 
         A write to one must change the nodes of both, and a program's results are not registered as views. Also
-        TypeError if two results share the memory of a constant: a program would return two copies."""
+        TypeError if two results share the memory of a constant, or a result shares the memory of a new gradient: a
+        program would return two copies."""
         roots: dict[int, np.ndarray] = {}
         for a in self.expected.results:
             root = tracer.owner.get(id(a), a)
             v = tracer.cells.get(id(root))
             if roots.setdefault(id(root), a) is not a and v is not None and v.kind == "constant":
                 raise TypeError("returns tensors that share memory")
+        returned = [a for i, a in enumerate(self.expected.results) if i not in self.gradients]
+        if any([np.may_share_memory(a, g) for a in returned for g in self.expected.grads]):
+            raise TypeError("returns a view of a gradient")
         arrays = {id(a): a for a in (*self.expected.results, *[t._array for t in everyone if t._node is not None])}
         for a in [t._array for t in live] if len(arrays) > 1 else ():
             for b in arrays.values():
@@ -156,6 +164,8 @@ class Outline:
             waiting.append(t)
             self.live.append(len(self.values) - 1)
         self.numbered[id(t)] = len(self.values) - 1, spent
+        if id(t) in self.given:
+            self.gradients[len(self.values) - 1] = self.given[id(t)]
         return self.numbered[id(t)]
 
     def let_go(self) -> None:

@@ -83,6 +83,7 @@ class EagerRun:
 def put_back(memory: list[tuple], grads: list[tuple], before: bool) -> None:
     """Set arrays and gradients to their values before, or after, the eager run."""
     for array, old, new in memory:
-        np.copyto(array, old if before else new)
+        if array.size:  # an expanded array without elements is read-only
+            np.copyto(array, old if before else new)
     for t, old, new in grads:
         t._grad = old if before else new

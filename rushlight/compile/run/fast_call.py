@@ -227,9 +227,11 @@ class Writer:
             lines.append(f"{self.tensor(leaf)}._grad = {f'from_array(grads[{k}])' if given else None}")
             k += given
         kind, what = program.plan
+        gradients = {i: f"{self.tensor(program.leaves[k][0])}._grad" for i, k in program.outline.gradients.items()}
+        made = [gradients.get(i, f"from_array(results[{i}])") for i in range(program.results)]
         if kind != "tensor":
-            tensors = ", ".join(f"from_array(results[{i}])" for i in range(program.results))
+            tensors = ", ".join(made)
             flat = ", ".join(f"a{i}" for i in self.tensors)
             return [*lines, f"return rebuilt(plan, [{tensors}], [{flat}])"]
-        lines.append(f"r = from_array(results[{what[0]}])")
+        lines.append(f"r = {made[what[0]]}")
         return [*lines, *["r._node = Spent(r._array.shape)"] * what[1], "return r"]

@@ -381,6 +381,10 @@ class Program:
         for t, (_, given) in zip(self.holders(arguments), self.leaves):
             t._grad = from_array(next(fresh)) if given else None
         tensors = [from_array(a) for a in results[: self.results]]
+        if self.outline.gradients:
+            leaves = self.holders(arguments)
+            for i, k in self.outline.gradients.items():
+                tensors[i] = leaves[k]._grad
         if self.live:
             self.connect(tensors, results[self.results :], arguments, call)
         return rebuilt(self.plan, tensors, arguments)
