@@ -200,6 +200,40 @@ def test_an_unknown_command(capsys):
     assert capsys.readouterr().err.count("\n") == 1
 
 
+@pytest.mark.origin("newcomers")
+@pytest.mark.parametrize(
+    ("given", "shown"),
+    [
+        (["rnu", "x.py"], "rushlight: no command 'rnu'; did you mean run?; see rushlight --help"),
+        (["launhc"], "rushlight: no command 'launhc'; did you mean launch?; see rushlight --help"),
+        (["xyz"], "rushlight: no command 'xyz'; choose from demo, plot, run, check, "),
+        (["completion", "bsh"], "rushlight completion: shell: no choice 'bsh'; did you mean bash?; see rushlight "),
+        (["demo", "--epoch", "3"], "rushlight demo: unrecognized arguments: --epoch 3; did you mean --epochs?; see "),
+        (["info", "--zzz"], "rushlight info: unrecognized arguments: --zzz; see rushlight info --help"),
+    ],
+)
+def test_a_typing_error_names_what_was_meant(capsys, given, shown):
+    try:
+        status = main(given)
+    except SystemExit as leaving:
+        status = leaving.code
+    text = capsys.readouterr().err
+    assert (status, text.count("\n")) == (2, 1)
+    assert text.startswith(shown)
+
+
+@pytest.mark.origin("newcomers")
+def test_each_option_has_a_help_text(capsys):
+    """`launch --help` and the others explain each option that they list."""
+    from rushlight.cli import parser
+
+    (commands,) = [action for action in parser()._actions if hasattr(action, "choices") and action.choices]
+    for name, command in commands.choices.items():
+        for action in command._actions:
+            assert action.help, f"rushlight {name}: {action.option_strings or action.dest}"
+            assert "means nothing" not in action.help
+
+
 @pytest.fixture
 def rows(small):
     return list(csv.reader(small.open()))

@@ -86,6 +86,9 @@ def outlived(node: Node) -> tuple[str, Tensor] | None:
     return None
 
 
+NOTEBOOKS = re.compile(r"_+\d*|_[io]h|_i+|_i\d+|In|Out")  # names that a notebook gives to results: _, ___, _12, Out
+
+
 def held_tensors() -> Iterator[tuple[str, Tensor]]:
     """(name, tensor) for the tensors in the user's variables, here and in the callers, and in their lists, dicts and
     objects: h, self.h, states[2].
@@ -94,6 +97,8 @@ def held_tensors() -> Iterator[tuple[str, Tensor]]:
     while frame is not None:
         for space in () if ours(frame.f_code.co_filename) else (frame.f_locals, frame.f_globals):
             for name, value in [*space.items()]:
+                if NOTEBOOKS.fullmatch(name):
+                    continue
                 yield from ((name + inner, t) for inner, t in tensors_of(value))
         frame = frame.f_back
 

@@ -98,6 +98,25 @@ def place(code: CodeType, lasti: int) -> str:
     return where + (f": {text}" if text else "")
 
 
+def shared_place(where: str) -> str:
+    """A place as a page or a picture shows it: `train.py:12: the statement`, without the folders of the author's disk.
+    A file below the working directory keeps its path from there; a notebook's cell has its number.
+    """
+    drive, path = os.path.splitdrive(where)
+    file, colon, text = path.partition(":")
+    file = drive + file
+    if not os.path.isabs(file):
+        return where
+    if cell := cell_of(file):
+        return f"cell {cell}{colon}{text}"
+    try:
+        below = os.path.relpath(file)
+    except ValueError:  # on another drive
+        below = os.pardir
+    shown = os.path.basename(file) if below.startswith(os.pardir) else below.replace(os.sep, "/")
+    return shown + colon + text
+
+
 def cell_of(file: str) -> str | None:
     """The number of the notebook's cell whose code has this `co_filename`, as in `In [2]`; None for other code."""
     if (ipython := sys.modules.get("IPython")) is None:
@@ -315,10 +334,10 @@ def not_populated(updated: bool) -> None:
 
 
 def unexpected(function: str, word: str, known: Iterable[str]) -> TypeError:
-    """The TypeError for a keyword that `function` does not accept; it names the nearest known keyword, and all of
-    them.
+    """The TypeError for a keyword that `function` does not accept; it names the nearest known keyword, and all public
+    ones.
     """
-    names = [*known]
+    names = [name for name in known if not name.startswith("_")]  # not torch's own `_stacklevel`
     hint = meant(word, names).removeprefix("; ")
     return type_error(
         f"{function}() got an unexpected keyword argument '{word}'", hint, it_takes=", ".join(names) or "none"

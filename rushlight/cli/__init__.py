@@ -5,11 +5,13 @@ from __future__ import annotations
 import argparse
 import math
 import os
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
+from rushlight.base.errors import meant
 from rushlight.cli.completion import add_completion
 from rushlight.cli.export import add_export
 from rushlight.cli.info import add_cache, add_info
@@ -57,15 +59,34 @@ class Parser(argparse.ArgumentParser):
     """An argument parser that reports an error in one line."""
 
     def error(self, message: str) -> NoReturn:
-        self.exit(2, f"{self.prog}: {message}; see {self.prog} --help\n")
+        self.exit(2, f"{self.prog}: {nearest(message)}; see {self.prog} --help\n")
+
+
+def nearest(message: str) -> str:
+    """argparse's message; for a command or choice with a typing error, with the nearest one in place of the list."""
+    found = re.match(r"argument (\S+): invalid choice: '(.*?)' \(choose from (.*)\)", message, re.DOTALL)
+    if found is None:
+        return message
+    argument, word, listed = found.groups()
+    choices = [choice.strip("' ") for choice in listed.split(",")]
+    what = f"no command {word!r}" if argument == "COMMAND" else f"{argument}: no choice {word!r}"
+    return what + (meant(word, choices) or f"; choose from {', '.join(choices)}")
+
+
+def options(top: Parser, command: str) -> list[str]:
+    """The options of a command."""
+    (commands,) = [action for action in top._actions if isinstance(action, argparse._SubParsersAction)]
+    return [flag for flag in commands.choices.get(command, top)._option_string_actions if flag.startswith("--")]
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command. Returns the exit status: 0, 1 for results that cannot be written, 2 for bad input."""
-    arguments, unknown = parser().parse_known_args(argv)
+    top = parser()
+    arguments, unknown = top.parse_known_args(argv)
     command = f"rushlight {arguments.command}".rstrip()
     if unknown:
-        return say(f"{command}: unrecognized arguments: {' '.join(unknown)}; see {command} --help", 2)
+        guess = meant(unknown[0].partition("=")[0], options(top, arguments.command))
+        return say(f"{command}: unrecognized arguments: {' '.join(unknown)}{guess}; see {command} --help", 2)
     try:
         return arguments.run(arguments)
     except BadInput as error:

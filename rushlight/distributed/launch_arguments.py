@@ -31,17 +31,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--nnodes", default="1", metavar="N", help="machines")
     add(*both("node-rank"), type=int, default=None, metavar="I", help="number of this machine")
     add(*both("rdzv-endpoint"), default="", metavar="HOST:PORT", help="where machines meet")
-    add(*both("rdzv-backend"), default="static", help="static or c10d: the same here")
+    add(*both("rdzv-backend"), default="static", metavar="NAME", help="static or c10d: the same here")
     add(*both("rdzv-id"), default="none", metavar="ID", help="a name of the job")
-    add(*both("rdzv-conf"), default="", help="timeout=SECONDS")
+    add(*both("rdzv-conf"), default="", metavar="timeout=SECONDS", help="how long machines wait for each other")
     add("--standalone", action="store_true", help="this machine alone, on a free port")
     add(*both("master-addr"), default="127.0.0.1", metavar="HOST", help="the host of rank 0")
     add(*both("master-port"), type=int, default=None, metavar="PORT", help="a port of that host")
     add(*both("max-restarts"), type=int, default=0, metavar="N", help="starts after a failure")
-    add(*both("monitor-interval"), type=float, default=0.1, metavar="SECONDS")
+    add(
+        *both("monitor-interval"),
+        type=float,
+        default=0.1,
+        metavar="SECONDS",
+        help="time between two looks at the ranks",
+    )
     add(*both("log-dir"), default=None, metavar="DIR", help="write outputs of ranks to files there")
-    add(*both("start-method"), default="spawn", help="accepted for torchrun compatibility; ignored")
-    add("--role", default="default", help="accepted for torchrun compatibility; ignored")
+    add(*both("start-method"), default="spawn", metavar="NAME", help="accepted for torchrun compatibility; ignored")
+    add("--role", default="default", metavar="NAME", help="accepted for torchrun compatibility; ignored")
     add("-m", "--module", action="store_true", help="the program is a module")
     add(*both("no-python"), action="store_true", help="the program is a command")
     add(*both("run-path"), action="store_true", help="accepted for torchrun compatibility; ignored")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from typing import Any
 
@@ -22,7 +22,7 @@ from rushlight.viz.backward_steps import forward_values
 from rushlight.viz.graph import Params, check_kept, check_recorded
 from rushlight.viz.graph_formulas import MAX_SYMBOLS, Symbols, is_partial, product, size, total
 from rushlight.viz.node_names import names_of, tensors_in, users_variables, written_names
-from rushlight.viz.op_sentences import Use, backward_sentence
+from rushlight.viz.op_sentences import Use, backward_sentence, place_of
 
 MAX_PATHS = 64  # most paths that are listed individually
 
@@ -33,6 +33,7 @@ class Factor:
 
     `formula`: in the names of the steps. `full`: in the names of the leaves, with numbers for constants; None if there
     is no plain formula, as for a matrix product. `value`: for an elementwise op. `words`: the rule as a sentence.
+    `place`: "first" or "second" where the step uses the operand several times, as in x * x; `text` then names both.
     """
 
     result: str
@@ -43,15 +44,25 @@ class Factor:
     value: np.ndarray | None
     words: str | None = None
     partial: bool = False
+    place: str = ""
+    placed: Any = None
+    apart: bool = False  # the formula by another of these operands differs
 
     @property
     def slope(self) -> str:
         d = "∂" if self.partial else "d"
-        return f"{d}{self.result}/{d}{self.operand}"
+        into = f"({self.place} {self.operand})" if self.place else self.operand
+        return f"{d}{self.result}/{d}{into}"
 
     @property
     def text(self) -> str:
+        """The formula in the names of the steps; the slope if there is none."""
         return str(self.formula) if self.formula is not None else self.slope
+
+    @property
+    def told(self) -> str:
+        """The formula with operands told apart: the derivative of x * x by the first x is the second x."""
+        return self.text if self.placed is None else str(self.placed)
 
 
 @dataclass(frozen=True)
@@ -69,7 +80,14 @@ class Path:
         return None if any(f.full is None for f in self.factors) else product(parts)
 
     def __str__(self) -> str:
-        return " → ".join([*(f.result for f in self.factors), self.factors[-1].operand if self.factors else ""])
+        if not self.factors:
+            return ""
+        before = [None, *self.factors]
+        names = [
+            f"{b.place} {f.result}" if b is not None and b.apart else f.result for b, f in zip(before, self.factors)
+        ]
+        last = self.factors[-1]
+        return " → ".join([*names, f"{last.place} {last.operand}" if last.apart else last.operand])
 
 
 class Explanation:
@@ -129,7 +147,7 @@ class Explanation:
             [
                 [
                     f"  {f.slope}",
-                    f"= {f.text}" if f.formula is not None else said(f),
+                    f"= {f.told}" if f.formula is not None else said(f),
                     f"= {shown(f.value)}" if f.value is not None else "",
                 ]
                 for f in self.factors
@@ -149,10 +167,22 @@ class Explanation:
             + ("." if self.count == 1 else "; the paths are added:")
         )
         rows = []
-        for path in self.paths:
+        for equal in self.equal_paths():
+            path, times = equal[0], len(equal)
             factors = " · ".join(bracketed(f.text) for f in path.factors) or "1"
-            rows.append([f"  {path}", factors, f"= {shown(path.share)}"])
+            share = equal[0].share if times == 1 else np.sum([each.share for each in equal], 0)
+            rows.append(
+                [f"  {path}{often(times)}", f"{times} · {factors}" if times > 1 else factors, f"= {shown(share)}"]
+            )
         yield from table(rows)
+
+    def equal_paths(self) -> list[list[Path]]:
+        """Lists of paths with equal names, factors and shares: x * x has one list of two paths."""
+        found: dict[Any, list[Path]] = {}
+        for path in self.paths:
+            key = (*((f.result, f.operand, f.text) for f in path.factors), path.share.tobytes())
+            found.setdefault(key, []).append(path)
+        return [*found.values()]
 
     def _repr_latex_(self) -> str:
         return f"$\\displaystyle {self.latex}$"
@@ -165,6 +195,7 @@ class Explanation:
 def explain(output: Tensor, wrt: Tensor, params: Params = None) -> Explanation:
     """The chain rule of d output / d wrt: the steps, the derivative of each, and the sum over all paths.
 
+    Of equal paths one is listed, with their number; x * x has the factors "first x" and "second x".
     Steps get the names of your variables (or of `params`: a dict or a module), else letters. `output` has one element;
     `wrt` may have any shape, and may be a leaf or an intermediate tensor. If all steps are elementwise, the derivative
     is a formula, for the branches that were taken; otherwise each path lists its rules, with its computed share. No
@@ -184,15 +215,14 @@ def explain(output: Tensor, wrt: Tensor, params: Params = None) -> Explanation:
       z  = a + x  = 2.64
     <BLANKLINE>
     The derivative of each step by its inputs:
-      ∂z/∂a  = 1  = 1
-      ∂z/∂x  = 1  = 1
-      ∂a/∂x  = x  = 1.2
-      ∂a/∂x  = x  = 1.2
+      ∂z/∂a           = 1         = 1
+      ∂z/∂x           = 1         = 1
+      ∂a/∂(first x)   = second x  = 1.2
+      ∂a/∂(second x)  = first x   = 1.2
     <BLANKLINE>
     3 paths lead from z to x. Along a path the factors are multiplied; the paths are added:
-      z → a → x  1 · x  = 1.2
-      z → a → x  1 · x  = 1.2
-      z → x      1      = 1
+      z → a → x (twice)  2 · 1 · x  = 2.4
+      z → x              1          = 1
     dz/dx = 3.4
     """
     check_recorded(output)
@@ -266,8 +296,10 @@ class Chain:
         steps = [(s.names[node], s.step(node), self.values.get(node)) for node in reversed(self.order) if not node.leaf]
         inner = [node for node in self.between if node is not end]
         for node in inner:
-            for slot in self.slots(node):
-                self.factors[node, slot] = self.factor(node, slot)
+            found = {slot: self.factor(node, slot) for slot in self.slots(node)}
+            for slot, f in found.items():
+                others = {g.text for g in found.values() if g.place and g.operand == f.operand}
+                self.factors[node, slot] = replace(f, apart=bool(f.place) and len(others) > 1)
         count = self.count()
         paths = [self.path(way) for way in self.ways()] if count <= MAX_PATHS else []
         texts = [made for _, made, _ in steps]
@@ -299,7 +331,9 @@ class Chain:
             value = np.asarray(node.arrays(np.ones(node.shape or (), self.dtype(node)))[slot])
         out, into, rule = s.names[node], s.names[edge], s.gradient_rule(node, slot)
         words = None if node.op is None else backward_sentence(Use(node, slot, out, into, None))
-        return Factor(out, into, local, full, rule, value, words, is_partial(node))
+        place = place_of(node, slot)
+        placed = s.local_apart(node, slot) if place and local is not None else None
+        return Factor(out, into, local, full, rule, value, words, is_partial(node), place, placed)
 
     def dtype(self, node: Node) -> Any:
         value = self.values.get(node)
@@ -354,6 +388,11 @@ def shown(value: Any) -> str:
     if wide.dtype.kind == "c":
         return f"shape {value.shape}, mean {wide.mean():.4g}"
     return f"shape {value.shape}, min {wide.min():.4g}, mean {wide.mean():.4g}, max {wide.max():.4g}"
+
+
+def often(times: int) -> str:
+    """` (twice)`, ` (3 times)`; nothing for once."""
+    return "" if times == 1 else " (twice)" if times == 2 else f" ({times} times)"
 
 
 def said(f: Factor) -> str:

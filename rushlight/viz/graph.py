@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from rushlight.autograd.graph_errors import held_tensors
-from rushlight.base.errors import runtime_error
+from rushlight.base.errors import runtime_error, shared_place
 from rushlight.viz.array_preview import rounded
 from rushlight.viz.backward_steps import forward_values
 from rushlight.viz.module_calls import call_of
@@ -142,7 +142,8 @@ def box(node: Any, names: dict[int, str], value: np.ndarray | None) -> Box:
     if kept is not None and kept.grad is not None:
         notes.append(told("grad", kept.grad._array))
     if leaf is None:
-        return Box("op", node.name(), getattr(node, "shape", None), notes, getattr(node, "made_at", ""), node.seq)
+        made_at = shared_place(getattr(node, "made_at", ""))
+        return Box("op", node.name(), getattr(node, "shape", None), notes, made_at, node.seq)
     return Box("leaf", names.get(id(leaf), node.name()), tuple(leaf.shape), notes)
 
 

@@ -16,6 +16,7 @@ from rushlight.core.tensor import Tensor
 from rushlight.core.worlds import ARRAYS
 from rushlight.introspect.formulas import Formula, formula
 from rushlight.ops.math.elementwise import add, mul, pow, sub, where
+from rushlight.viz.op_sentences import place_of
 
 MAX_SYMBOLS = 200  # most symbols and operators in a formula; a larger subexpression gets a name
 LETTERS = "abchkpqrstuvw"  # names for unnamed results; d, e, f, g, i have other meanings
@@ -92,6 +93,20 @@ class Symbols:
             return None
         rule = op.rules[ruled_inputs(op)[slot]]
         return self.applied(rule, {**self.given(node, inputs), "g": 1, "out": out})
+
+    def local_apart(self, node: Node, slot: int) -> Any:
+        """`local` for an input that the op uses several times, with the uses told apart: the derivative of x * x by the
+        first x is the second x. None for a formula with conditions: their branch depends on the values.
+        """
+        op, edge = node.op, node.edges[slot]
+        if op is None or not op.elementwise or edge is None:
+            return None
+        given = self.given(node, {})
+        for other, name in enumerate(ruled_inputs(op)):
+            if node.edges[other] is edge:
+                given[name] = Formula("name", f"{place_of(node, other)} {self.names[edge]}")
+        made = self.applied(op.rules[ruled_inputs(op)[slot]], {**given, "g": 1, "out": self.name(node)})
+        return made if isinstance(made, Formula) and conditions(made) == 0 else None
 
     def gradient_rule(self, node: Node, slot: int) -> str | None:
         """The rule of an input in the names of the graph, with g for the gradient that arrived."""
@@ -269,6 +284,16 @@ def size(value: Any) -> int:
 
 
 COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
+
+
+def conditions(value: Any) -> int:
+    """The number of conditionals and comparisons in a formula."""
+    if isinstance(value, (tuple, list)):
+        return sum(map(conditions, value))
+    if not isinstance(value, Formula):
+        return 0
+    own = value.head == "if" or value.head in COMPARISONS or (value.head == "call" and str(value.parts[0]) == "where")
+    return own + conditions(value.parts)
 
 
 def simple(value: Any, truth: Callable[[Formula], bool | None]) -> Any:

@@ -12,6 +12,8 @@ import numpy as np
 from rushlight.core.node import Node
 from rushlight.core.table import ruled_inputs
 
+PLACES = ("first", "second", "third")
+
 
 @dataclass(frozen=True)
 class Use:
@@ -39,6 +41,15 @@ Sentence = str | Callable[[Use], "str | None"]  # a text with the fields {out}, 
 
 def saved_by(node: Node) -> dict[str, Any]:
     return dict(zip(node.op.saves, node.saved or ())) if node.op is not None else {}
+
+
+def place_of(node: Node, slot: int) -> str:
+    """The place of an input that the op uses several times, as in x * x: first, second; "" for other inputs."""
+    target = node.edges[slot]
+    if target is None or node.edges.count(target) == 1:
+        return ""
+    before = node.edges[:slot].count(target)
+    return PLACES[before] if before < len(PLACES) else f"{before + 1}th"
 
 
 def array_of(item: Any) -> Any:

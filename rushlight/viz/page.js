@@ -4,11 +4,13 @@ const { nodes, edges, steps, groups } = data;
 const F = data.forward.length, LAST = F + 1 + steps.length;
 const LETTER = 7.85, MAX_BOX_WIDTH = 330;     // of text of 13 px
 const SPACINGS = [{ box: 64, row: 62, margin: 18 }, { box: 64, row: 40, margin: 18 }, { box: 43, row: 22, margin: 8 }];   // px; the last has value and gradient on one line
-const MIN_SCALE = 10 / 13;       // letters of at least 10 px after "fit"
+const LETTERS = { desktop: 10, phone: 7.5 };  // least px of letters after "fit", before modules close; a phone has small pixels
+const OVERVIEW = 0.4;            // a graph that no closed module makes smaller is shown whole down to this scale
+const MAX_TRIED_BOXES = 150;     // of a larger graph only one layout is made
 const MAX_LEAVES = 100;          // in the list of leaves
 const MAX_OPEN_BOXES = 40;       // a larger graph opens with its modules closed
 const paths = Object.keys(groups), depthOf = path => path.split(".").length;
-let k = 0, chosen = null, playing = null, scale = 1, sameScale = false;
+let k = 0, chosen = null, playing = null, scale = 1, sameScale = false, zoomed = false;
 let closed = new Set(), view = null;
 
 // -- which boxes there are now ------------------------------------------------------------------------------------------
@@ -121,11 +123,12 @@ function build() {                       // lay out and draw the boxes that are 
   const inputs = view.boxes.map(() => []), order = [];
   view.links.forEach((link, n) => inputs[link.from].push([link.to, n]));
   inputs.forEach(list => list.forEach(([, n]) => order.push(n)));
-  const below = inputs.map(list => list.map(([to]) => to)), layers = 1 + Math.max(...depthsOf(below));
+  const below = inputs.map(list => list.map(([to]) => to));
   const placed = spacing => layered(view.boxes.map(box => [widthOf(box, spacing.box < 64), spacing.box]), below, spacing);
-  const high = ({ box, row, margin }) => layers * (box + row) - row + 2 * margin;
-  let spacing = SPACINGS.find(s => high(s) * MIN_SCALE <= at("room").clientHeight) || SPACINGS[0], laid = placed(spacing);
-  if (laid.width * MIN_SCALE > at("room").clientWidth && spacing !== SPACINGS[0]) laid = placed(spacing = SPACINGS[0]);   // too wide to be seen whole
+  const spacings = view.boxes.length <= MAX_TRIED_BOXES ? SPACINGS : SPACINGS.slice(0, 1);
+  const tried = spacings.map(spacing => ({ spacing, laid: placed(spacing) }));
+  const seen = ({ laid }) => scaleOf(laid.width, laid.height);
+  const { spacing, laid } = tried.find(t => seen(t) >= 1) || tried.reduce((best, t) => seen(t) > seen(best) ? t : best);
   Object.assign(view, { points: laid.points, width: laid.width, height: laid.height, dense: spacing.box < 64 });
   edgeStops(laid.points, laid.routes).forEach((stops, n) => { view.links[order[n]].stops = stops; });
   view.linkOf = new Map(view.links.flatMap(link => link.edges.map(e => [e, link])));
@@ -216,9 +219,12 @@ function pills(arrivals) {               // the numbers on their way, each on it
 
 // -- size and place of the picture --------------------------------------------------------------------------------------
 
-const wholeScale = () => Math.min(at("room").clientWidth / view.width, at("room").clientHeight / view.height, 1.3);
+const scaleOf = (width, height) => Math.min(at("room").clientWidth / width, at("room").clientHeight / height, 1.3);
+const wholeScale = () => scaleOf(view.width, view.height);
+const minScale = () => (innerWidth <= 760 ? LETTERS.phone : LETTERS.desktop) / 13;
 
 function zoom(by) {
+  zoomed = by !== 0;
   if (by) scale = Math.min(2.5, Math.max(Math.min(wholeScale(), 0.25), scale * 1.25 ** by));
   else fit();
   size();
@@ -227,7 +233,7 @@ function zoom(by) {
 function fit() {                         // the whole graph; where its letters would be too small, modules close instead
   build();
   render();
-  for (let depth = deepest; wholeScale() < MIN_SCALE && depth > 0; depth--) {
+  for (let depth = deepest; wholeScale() < minScale() && depth > 0; depth--) {
     if ([...closedFrom(depth)].every(path => closed.has(path))) continue;
     closed = new Set([...closed, ...closedFrom(depth)]);
     build();
@@ -235,9 +241,9 @@ function fit() {                         // the whole graph; where its letters w
   }
   readable();
 }
-function readable() {                    // as much of the graph as letters of at least 10 px allow
+function readable() {                    // the whole graph; of one that would be tiny, as much as legible letters allow
   const whole = wholeScale();
-  scale = whole >= MIN_SCALE ? whole : Math.max(MIN_SCALE, Math.min(1, at("room").clientWidth / view.width));
+  scale = whole >= OVERVIEW ? whole : Math.max(0.75 * minScale(), Math.min(1, at("room").clientWidth / view.width));
 }
 function size() {
   at("picture").setAttribute("width", view.width * scale);
@@ -298,7 +304,7 @@ function sent(a) {
   const given = numbers[a.gives], total = numbers[a.total];
   const fits = !given || given.parts || !total.shape || given.shape.join() === total.shape.join();
   return element("div", { class: "send" },
-    element("div", {}, "to ", link(edge.to), rule && rule[1] ? element("span", { class: "formula" }, rule[1]) : null),
+    element("div", {}, "to ", link(edge.to), a.place ? `, the ${a.place} ${nodes[edge.to].name}` : "", rule && rule[1] ? element("span", { class: "formula" }, rule[1]) : null),
     a.gives === null ? null : shown(a.gives),
     fits ? null : element("div", {}, element("span", { class: "word" }, "summed "), "to the shape before broadcasting"),
     a.first && fits ? null : element("div", { class: "total" },
@@ -391,10 +397,15 @@ function accumulated(name, [before, after]) {
     before === null ? element("p", {}, ".grad was None; now it is") : element("p", {}, ".grad was ", shown(before), " and is now"), shown(after)];
 }
 
+function underway({ arrived, visited }) {   // a gradient that has arrived at a leaf, before the leaf's own step adds it to .grad
+  return backward() && arrived !== null && !visited
+    ? [element("span", { class: "soft" }, "g, which has arrived"), element("span", { class: "word" }, brief(arrived, true) || "an array")] : [];
+}
+
 function leaves(known) {
   const now = nodeAt(k), all = nodes.flatMap((node, i) => node.kind === "leaf" ? [i] : []);
   at("leaves").replaceChildren(...all.slice(0, MAX_LEAVES).map(i => element("div", { class: i === now ? "row now" : "row", "data-leaf": nodes[i].raw }, element("span", { class: "who" }, link(i)),
-      element("span", { class: "soft" }, ".grad"),
+      ...underway(known[i]), element("span", { class: "soft" }, ".grad"),
       known[i].grad === null ? element("span", { class: "soft" }, "None") : shown(known[i].grad))),
   all.length > MAX_LEAVES ? element("p", { class: "soft" }, `${all.length - MAX_LEAVES} more leaves are left out here: click their boxes.`) : "");
 }
@@ -526,6 +537,7 @@ at("room").addEventListener("pointermove", event => {
   if (!fingers.has(event.pointerId)) return;
   fingers.set(event.pointerId, event);
   if (!pinched || fingers.size !== 2) return;
+  zoomed = true;
   scale = Math.min(2.5, Math.max(0.25, pinched.scale * spread() / pinched.from));
   size();
 });
@@ -549,9 +561,7 @@ at("timeline").style.setProperty("--turn", `${(100 * (F + 0.5) / LAST).toFixed(2
 if (data.note) { at("note").textContent = data.note; at("note").hidden = false; }
 at("modules").hidden = !paths.length;
 closed = firstClosed();
-build();
-readable();
+fit();
 size();
-render();
 follow();
-addEventListener("resize", follow);
+addEventListener("resize", () => { if (!zoomed) { readable(); size(); } follow(); });

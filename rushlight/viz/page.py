@@ -9,7 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import cached_property, partial
-from html import escape
+from html import escape, unescape
 from pathlib import Path
 from textwrap import dedent
 from types import CodeType
@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from rushlight.base.errors import line_of, suggesting
+from rushlight.base.errors import line_of, shared_place, suggesting
 from rushlight.core.engine import reachable
 from rushlight.core.node import Node, Output
 from rushlight.core.table import ruled_inputs
@@ -40,9 +40,10 @@ from rushlight.viz.node_names import (
     spoken,
     tensors_in,
     users_variables,
+    written_by_the_user,
     written_names,
 )
-from rushlight.viz.op_sentences import array_of, saved_by
+from rushlight.viz.op_sentences import array_of, place_of, saved_by
 from rushlight.viz.reasons import (
     ALIASES,
     MAX_FORMULA_LETTERS,
@@ -75,9 +76,14 @@ FREED = (
 
 
 class Page(str):
-    """The text of an HTML page, which a notebook shows in a frame."""
+    """The text of an HTML page, which a notebook shows in a frame; a prompt shows its title and size."""
 
     __slots__ = ()
+
+    def __repr__(self) -> str:
+        title = re.search(r"<title>(.*?)</title>", self, re.DOTALL)
+        size = len(self.encode()) // 1000
+        return f"<page of {size} kB{f': {unescape(title[1])}' if title else ''}; print(page) shows the text>"
 
     def _repr_html_(self) -> str:
         return f'<iframe srcdoc="{escape(self)}" width="100%" height="720" style="border:0"></iframe>'
@@ -105,12 +111,27 @@ def html(
     ('<!DOCTYPE html>', None)
     """
     check_recorded(output)
-    found = content(output, params, gradient, tensors_in(users_variables(1)))
+    variables = users_variables(1)
+    params = model_among(variables, output) if params is None else params
+    found = content(output, params, gradient, tensors_in(variables))
     title = f"Forward and backward, step by step: {headline(output, found)}"
     page = assembled("page.html", title, SCRIPTS, found)
     if path is not None:
         Path(path).write_text(page, encoding="utf-8")
     return page
+
+
+def model_among(variables: dict[str, Any], output: Tensor) -> Module | None:
+    """The user's module with the most parameters in the graph: a page without `params` has its names and modules."""
+    assert output._node is not None
+    nodes = {*reachable([output._node])}
+    held = {
+        name: sum(p._node in nodes for p in module.parameters())
+        for name, module in variables.items()
+        if isinstance(module, Module) and written_by_the_user(name)
+    }
+    name = max(held, key=held.__getitem__, default="")
+    return variables[name] if held.get(name) else None
 
 
 def assembled(frame: str, title: str, scripts: tuple[str, ...], data: dict[str, Any]) -> Page:
@@ -480,8 +501,9 @@ class Content:
         line, lines = line_of(code, lasti), linecache.getlines(code.co_filename)
         start = max(0, line - 1 - CONTEXT_LINES)
         text = dedent("".join(lines[start : line + CONTEXT_LINES])).split("\n")[: line + CONTEXT_LINES - start]
-        key = f"{code.co_filename}:{line}"
-        self.sources.setdefault(key, {"file": code.co_filename, "line": line, "from": start + 1, "text": text})
+        file = shared_place(code.co_filename)
+        key = f"{file}:{line}"
+        self.sources.setdefault(key, {"file": file, "line": line, "from": start + 1, "text": text})
         return key
 
     def step(self, step: Step) -> dict[str, Any]:
@@ -492,6 +514,7 @@ class Content:
                 "gives": self.arrived(a.target, a.gives),
                 "total": self.arrived(a.target, a.total),
                 "first": a.before is None,
+                "place": place_of(step.node, a.slot),
                 "said": ""
                 if step.node in self.made_by
                 else arrival_reason(self.formulas, step, a, self.uses[self.place[a.target]]),
@@ -537,11 +560,24 @@ def homes_of(
         for node in order
     ]
     homes = dict(zip(order, modules_of(Graph([box(node) for node in order], inputs))))
+    into_slices(homes, order, outside if isinstance(params, Module) else None)
     recorded = any(calls.values())
     for node, call in calls.items():
         if call is not None or recorded:
             homes[node] = sliced(tuple(call.path.split("."))) if call and call.path else ()
     return homes
+
+
+def into_slices(homes: dict[Node, tuple[str, ...]], order: list[Node], outside: set[Node] | None) -> None:
+    """Give an op without a module the slice of its input: in a long Sequential, the Tanh after model[8] is one of
+    model[0:10]. `outside`: the ops that no module has made; None if they are unknown."""
+    for node in reversed(order) if outside is not None else ():
+        if node.leaf or homes[node] or node in outside:  # type: ignore[operator]
+            continue
+        sources = {homes[edge] for edge in node.edges if edge is not None and not edge.leaf}
+        if len(sources) == 1:
+            (home,) = sources
+            homes[node] = home[: max((n for n, part in enumerate(home, 1) if ":" in part), default=0)]
 
 
 def outside_of_modules(order: list[Node], model: Module, places: Places) -> set[Node]:

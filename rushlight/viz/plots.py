@@ -108,7 +108,7 @@ def blank() -> tuple[Any, Any]:
     try:
         from matplotlib.figure import Figure
     except ImportError:
-        raise ImportError("viz.plot needs matplotlib: pip install 'rushlight[viz]'") from None
+        raise ImportError("viz.plot needs matplotlib: pip install matplotlib") from None
     figure = Figure(figsize=(7.2, 4.6), layout="constrained")
     return figure, figure.subplots()
 

@@ -17,7 +17,15 @@ from rushlight.introspect.formulas import Formula
 from rushlight.viz.backward_steps import Arrival, Step
 from rushlight.viz.graph_formulas import Symbols, is_partial, readable
 from rushlight.viz.node_names import CALL_ORDER, MAX_EXPRESSION_LETTERS, Places
-from rushlight.viz.op_sentences import ELEMENTWISE, Use, backward_sentence, forward_sentence, into_a_part, saved_by
+from rushlight.viz.op_sentences import (
+    ELEMENTWISE,
+    Use,
+    backward_sentence,
+    forward_sentence,
+    into_a_part,
+    place_of,
+    saved_by,
+)
 
 # ops that are written with signs, such as + and @
 ARITHMETIC = {"add", "sub", "mul", "div", "pow", "neg", "mm", "dot", "mv", "square"}
@@ -69,7 +77,6 @@ LOSS_PARTS = {  # the elementwise part of losses, before their mean or sum
     "binary_cross_entropy",
     "binary_cross_entropy_with_logits",
 }
-PLACES = ("first", "second", "third", "last")  # most uses of one input by an op
 DIGITS = 4  # most characters of a number on the page; pointing at it shows all digits
 MAX_FORMULA_LETTERS = 90  # most characters of a formula in a sentence or a box; a longer one is left out
 
@@ -224,6 +231,9 @@ class NamedFormulas(Symbols):
         if made is None:
             return None
         known = {"g", *self.names.values(), *self.known, *map(str, self.given(node, {}).values())}
+        if place_of(node, slot) and (apart := self.local_apart(node, slot)) is not None:
+            made = apart
+            known |= {f"{place_of(node, i)} {self.names[e]}" for i, e in enumerate(node.edges) if e is edge}
         text = squares(str(made)) if readable(made, known) else ""
         text = LONG_NUMBER.sub(lambda number: written(float(number[0])), text)
         return text if 0 < len(text) <= MAX_FORMULA_LETTERS else None
@@ -339,40 +349,36 @@ def arrival_reason(formulas: NamedFormulas, step: Step, arrival: Arrival, uses: 
     scalar = one_number(step.incoming) and one_number(arrival.gives)
     local = formulas.derivative(node, arrival.slot)
     if scalar and local is not None:
-        text = scalar_chain(formulas, step, arrival, local, uses)
+        text = scalar_chain(formulas, step, arrival, local)
     else:
         text = array_chain(formulas, step, arrival, local)
+        if local is None and (place := place_of(node, arrival.slot)):
+            text = f"For the {place} {formulas.names[target]}: {text}"
     text += broadcast(formulas, arrival) + summed(formulas, arrival, uses)
     return " ".join([text, *formulas.defined(text)])
 
 
-def scalar_chain(formulas: NamedFormulas, step: Step, arrival: Arrival, local: str, uses: int) -> str:
+def scalar_chain(formulas: NamedFormulas, step: Step, arrival: Arrival, local: str) -> str:
     """`0.5 arrives: o = tanh(n), so do/dn = 1 - o² = 0.5; n gets 0.5 · 0.5 = 0.25.`"""
     node, names = step.node, formulas.names
     out, into = names[node], names[arrival.target]
     derivative = node.arrays(np.ones_like(step.incoming))[arrival.slot]
     shown = written(derivative)
     equals = f"{local} = {shown}" if local != shown else local
-    gets = f"{into}.grad" if uses == 1 and without_grad(arrival.target) else into
     return (
         f"{written(step.incoming)} arrives: {out} = {formulas.step(node)}, "
-        f"{slope_text(node, arrival, out, into, equals)}; {gets} gets {written(step.incoming)} · {factor(derivative)} "
+        f"{slope_text(node, arrival, out, into, equals)}; {into} gets {written(step.incoming)} · {factor(derivative)} "
         f"= {written(arrival.gives)}."
     )
-
-
-def without_grad(node: Any) -> bool:
-    """True if the node belongs to a leaf without a gradient."""
-    leaf = node.tensor() if node.leaf else None
-    return leaf is not None and leaf._grad is None
 
 
 def slope_text(node: Node, arrival: Arrival, out: str, into: str, derivative: str) -> str:
     """`so do/dn = 1 - o²`; for a * a, the derivative by one of the two inputs alone."""
     if node.edges.count(arrival.target) == 1:
         return f"so {quotient(out, into, is_partial(node))} = {derivative}"
-    place = PLACES[min(node.edges[: arrival.slot].count(arrival.target), len(PLACES) - 1)]
-    return f"the derivative by the {place} {into} alone is {derivative}"
+    places = {place_of(node, slot) for slot, edge in enumerate(node.edges) if edge is arrival.target}
+    the = "the " if derivative.split(" ", 1)[0] in places else ""
+    return f"the derivative by the {place_of(node, arrival.slot)} {into} alone is {the}{derivative}"
 
 
 def array_chain(formulas: NamedFormulas, step: Step, arrival: Arrival, local: str | None) -> str:

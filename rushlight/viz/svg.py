@@ -24,9 +24,12 @@ EDGE = "#8a93a3"
 
 
 class Svg(str):
-    """SVG text that a notebook shows as a picture, with folded modules that can be unfolded."""
+    """SVG text that a notebook shows as a picture, with modules that can be unfolded; a prompt shows its size."""
 
     whole: str = ""
+
+    def __repr__(self) -> str:
+        return f"<SVG picture of {len(self.encode()) // 1000} kB; print(picture) shows the text>"
 
     def _repr_svg_(self) -> str:
         return str(self)
@@ -132,7 +135,7 @@ def paint(found: Graph, path: str | os.PathLike[str]) -> None:
         from matplotlib.collections import LineCollection, PatchCollection
     except ImportError:
         raise ImportError(
-            "viz.png needs Graphviz's program dot or matplotlib: pip install 'rushlight[viz]'; viz.svg needs neither"
+            "viz.png needs Graphviz's program dot or matplotlib: pip install matplotlib; viz.svg needs neither"
         ) from None
     from matplotlib.figure import Figure
     from matplotlib.patches import FancyBboxPatch

@@ -142,6 +142,9 @@ class TrainingPage:
         """Write the page: one HTML file without external resources."""
         Path(path).write_text(self.html(), encoding="utf-8")
 
+    def __repr__(self) -> str:
+        return f"<page of {self.count} training steps, {len(self.records)} recorded; save(path) writes it>"
+
     def _repr_html_(self) -> str:
         return self.html()._repr_html_() if self.records else "no step was recorded"
 

@@ -406,7 +406,7 @@ def blank(width: float, height: float) -> Any:
     try:
         from matplotlib.figure import Figure
     except ImportError:
-        raise ImportError("pictures of training need matplotlib: pip install 'rushlight[viz]'") from None
+        raise ImportError("pictures of training need matplotlib: pip install matplotlib") from None
     return Figure(figsize=(width, height), layout="constrained")
 
 

@@ -17,18 +17,17 @@ Forward, in steps:
   z  = b + x  = 2.928
 
 The derivative of each step by its inputs:
-  ∂z/∂b  = 1  = 1
-  ∂z/∂x  = 1  = 1
-  ∂b/∂a  = x  = 1.2
-  ∂b/∂x  = a  = 1.44
-  ∂a/∂x  = x  = 1.2
-  ∂a/∂x  = x  = 1.2
+  ∂z/∂b           = 1         = 1
+  ∂z/∂x           = 1         = 1
+  ∂b/∂a           = x         = 1.2
+  ∂b/∂x           = a         = 1.44
+  ∂a/∂(first x)   = second x  = 1.2
+  ∂a/∂(second x)  = first x   = 1.2
 
 4 paths lead from z to x. Along a path the factors are multiplied; the paths are added:
-  z → b → a → x  1 · x · x  = 1.44
-  z → b → a → x  1 · x · x  = 1.44
-  z → b → x      1 · a      = 1.44
-  z → x          1          = 1
+  z → b → a → x (twice)  2 · 1 · x · x  = 2.88
+  z → b → x              1 · a          = 1.44
+  z → x                  1              = 1
 dz/dx = 5.32"""
 
 
@@ -44,6 +43,42 @@ def test_the_words_of_the_cubic():
     assert x.grad is None
     z.backward()  # nothing was freed
     assert told.value.item() == x.grad.item()
+
+
+def test_operands_and_paths_are_told_apart():
+    """x * x has two factors; equal paths stand once with their number; other paths name their operand."""
+    x = torch.tensor(3.0, requires_grad=True)
+    y = x * x
+    told = str(torch.explain(y, wrt=x))
+    assert "  ∂y/∂(first x)   = second x  = 3\n  ∂y/∂(second x)  = first x   = 3\n" in told
+    assert "  y → x (twice)  2 · x  = 6\n" in told
+    assert len(torch.explain(y, wrt=x).paths) == 2
+    y = x / x
+    told = str(torch.explain(y, wrt=x))
+    assert "∂y/∂(first x)   = 1 / second x " in told
+    assert "y → first x   1 / x           = 0.3333" in told
+    assert "y → second x  -(x / x / x)" in told or "y → second x  (-(x / x / x))" in told
+    w = torch.ones(2, 2, requires_grad=True)
+    s = (w @ w).sum()
+    told = str(torch.explain(s, wrt=w))
+    assert "∂b/∂(first w)   sends g @ w.T" in told or "∂a/∂(first w)   sends g @ w.T" in told
+    assert "→ second w " in told
+    m = torch.maximum(x, x) * 2  # a rule with conditions keeps its own formula
+    assert "= 0.5" in str(torch.explain(m, wrt=x))
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_the_listed_paths_add_up(seed):
+    """The shares as they are printed, each with its number of equal paths, add up to the derivative."""
+    rng = random.Random(seed)
+    x, y = leaf(rng.uniform(0.3, 1.5)), leaf(rng.uniform(0.3, 1.5))
+    z = (expression(rng, x, y) * x) * (x * x)
+    told = torch.explain(z, wrt=x)
+    equal = told.equal_paths()
+    assert sum(map(len, equal)) == told.count
+    assert sum(len(same) * same[0].share.item() for same in equal) == pytest.approx(told.value.item(), rel=1e-9)
+    rows = [line for line in str(told).split("\n") if " → " in line and "  = " in line]
+    assert len({row.split("  ")[1] + row.split("  ")[-2] for row in rows}) == len(rows)
 
 
 # -- 30 random expressions: the LaTeX, read by SymPy, computes `.grad`

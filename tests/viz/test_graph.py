@@ -286,5 +286,19 @@ def test_png_names_what_it_needs(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "matplotlib.collections", None)
     monkeypatch.setattr("shutil.which", lambda name: None)
     x = torch.tensor(3.0, requires_grad=True)
-    with pytest.raises(ImportError, match=r"pip install 'rushlight\[viz\]'"):
+    with pytest.raises(ImportError, match="pip install matplotlib"):
         torch.viz.png(x * x, tmp_path / "graph.png")
+
+
+@pytest.mark.origin("newcomers")
+def test_a_notebooks_names_of_results_are_no_names_of_the_user():
+    """IPython binds the value of each cell to `_`, `__`, `___`, `_12` and in `Out`, in front of the user's `y`."""
+    program = (
+        "x = torch.tensor(2.0, requires_grad=True)\nfor name in ('_', '___', '_12', 'y'):\n    globals()[name] = None\n"
+    )
+    names = {"torch": torch, "Out": {}}
+    exec(program + "y = (x * x).sum()\n_ = ___ = _12 = Out[3] = y\ntext = str(torch.viz.graph(y))", names)
+    assert names["text"].startswith("y: SumBackward0")
+    assert "\n   ├─ x = 2.0" in names["text"]
+    exec("_ = (x * x).sum()\ntext = str(torch.viz.graph(_))", {**names, "y": None}, unnamed := {})
+    assert unnamed["text"].startswith("SumBackward0")

@@ -16,6 +16,7 @@ from rushlight.core.engine import reachable, steps
 from rushlight.core.worlds import sum_to_array
 from rushlight.viz.array_preview import cuts, describe
 from rushlight.viz.backward_steps import forward_values, record
+from tests.support.paths import ROOT
 
 # Debian's Chromium first: `.ci/run` installs it. QUIET: a browser that looks nothing up by itself.
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
@@ -259,7 +260,7 @@ def test_a_sentence_says_why_with_the_numbers():
     data = data_of(neuron())
     said = {data["nodes"][step["node"]]["name"]: [a["said"] for a in step["arrivals"]] for step in data["steps"]}
     assert said["o"] == ["1 arrives: o = tanh(n), so do/dn = 1 - o² = 0.5; n gets 1 · 0.5 = 0.5."]
-    assert said["a"] == ["0.5 arrives: a = x1 * w1, so da/dw1 = x1 = 2; w1.grad gets 0.5 · 2 = 1."]
+    assert said["a"] == ["0.5 arrives: a = x1 * w1, so da/dw1 = x1 = 2; w1 gets 0.5 · 2 = 1."]
 
 
 @columns
@@ -301,7 +302,8 @@ def test_forward_steps_are_in_the_order_of_the_program():
     assert [data["nodes"][i]["name"] for i in data["forward"]] == ["first", "second", "third"]
 
 
-def test_it_shows_the_users_line_and_the_rule():
+def test_it_shows_the_users_line_and_the_rule(monkeypatch):
+    monkeypatch.chdir(ROOT)
     x = torch.tensor(2.0, requires_grad=True)
     data = data_of(viz.html(x.sin(), params={"<x>": x}))
     (node,) = [n for n in data["nodes"] if n["kind"] == "output"]
@@ -310,7 +312,7 @@ def test_it_shows_the_users_line_and_the_rule():
         source["text"][source["line"] - source["from"]].strip()
         == 'data = data_of(viz.html(x.sin(), params={"<x>": x}))'
     )
-    assert source["file"] == __file__
+    assert source["file"] == Path(__file__).relative_to(ROOT).as_posix()
     assert node["rules"] == [["x", "g * cos(<x>)"]]
     assert "<x>" not in viz.html(x.sin(), params={"<x>": x})  # escaped: no tag of the user's makes it into the page
 
@@ -407,6 +409,7 @@ def sent_shown(tab):
 
 def test_in_a_browser(opened, request):
     tab, model, said = opened
+    tab.keyboard.press("o")  # on a phone the page opens with its modules closed
     total = int(tab.inner_text("#count").split("/")[1])
     assert all(shown is None for shown in grads_shown(tab).values())
     for _ in range(total):  # an op and its result are one step
@@ -922,7 +925,7 @@ def test_the_numbers_of_each_sentence_agree():
                 assert float(whole) == pytest.approx(data["numbers"][a["total"]]["values"][0], rel=1e-3)
     assert found >= 12
     said = " ".join(a["said"] for step in data["steps"] for a in step["arrivals"])
-    assert "the derivative by the first x alone is x = 0.7" in said
+    assert "the derivative by the first x alone is the second x = 0.7; " in said
 
 
 def test_the_users_text_is_escaped(browser, tmp_path):
@@ -965,3 +968,146 @@ def test_the_demo_page_goes_to_its_end(browser, tmp_path):
     assert len(grads) == 4
     assert all(numbers is not None or name for name, numbers in grads.items())
     tab.close()
+
+
+# -- what newcomers stumbled over
+
+
+def the_demos_page():
+    """The page that `rushlight demo` writes."""
+    from rushlight.demo.digits import read_digits
+    from rushlight.demo.run import pages
+    from rushlight.demo.train import network, split
+
+    train_set, _ = split(*read_digits())
+    return pages(network(), train_set)[1]
+
+
+def two_layers():
+    model, loss = mlp()
+    return viz.html(loss, params=model)
+
+
+def squared():
+    x = torch.tensor(3.0, requires_grad=True)
+    return viz.html(x * x)
+
+
+FITTED = {"demo": (the_demos_page, 1280, 900), "neuron": (neuron, 390, 844), "mlp": (two_layers, 390, 844)}
+WHOLE = """() => { const room = document.getElementById("room"), view = room.getBoundingClientRect();
+  return [...document.querySelectorAll(".node")].every(box => { const b = box.getBoundingClientRect();
+    return b.left >= view.left && b.right <= view.right && b.top >= view.top && b.bottom <= view.bottom; }); }"""
+
+
+@pytest.mark.origin("newcomers")
+@pytest.mark.parametrize("name", FITTED)
+def test_a_page_opens_with_the_whole_graph(browser, tmp_path, name):
+    write, width, height = FITTED[name]
+    (tmp_path / "page.html").write_text(write())
+    tab = browser.new_page(viewport={"width": width, "height": height})
+    tab.goto((tmp_path / "page.html").as_uri())
+    assert tab.evaluate(WHOLE)
+    assert tab.evaluate("13 * scale") >= (10 if width > 760 else 7.5)  # px: the height of letters
+    tab.set_viewport_size({"width": width - 40, "height": height - 60})
+    tab.wait_for_function(f"({WHOLE})()")
+    tab.close()
+
+
+@pytest.mark.origin("newcomers")
+@pytest.mark.parametrize("write", [neuron, two_layers, squared])
+def test_a_leafs_box_and_its_row_agree_in_every_step(browser, tmp_path, write):
+    """`g` where a gradient has arrived, `.grad` where the leaf's own step has added it."""
+    (tmp_path / "page.html").write_text(write())
+    tab = tab_of(browser, tmp_path / "page.html")
+    tab.keyboard.press("o")
+    seen = set()
+    for k in range(tab.evaluate("LAST") + 1):
+        tab.evaluate(f"go({k})")
+        boxes_and_rows = tab.evaluate("""() => [...document.querySelectorAll(".node.leaf")].map(box => [
+            view.boxes[box.dataset.box].grad.textContent.trim(),
+            document.querySelector(`[data-leaf="${nodes[box.dataset.node].raw}"]`).innerText.replaceAll("\\n", " "),
+            state()[box.dataset.node].arrived, state()[box.dataset.node].grad])""")
+        for box, row, arrived, grad in boxes_and_rows:
+            underway = "g, which has arrived" in row
+            assert box.startswith("g ") == (underway or (grad is not None and not box.startswith(".grad")))
+            assert (box == "") == (arrived is None and grad is None)
+            assert row.endswith(".grad None") == (grad is None)
+            if underway:
+                assert box.split()[-1] in row
+            seen.add((underway, grad is None))
+    assert seen == {(False, True), (True, True), (False, False)}
+    tab.close()
+
+
+def test_the_operands_of_a_square_are_told_apart(browser, tmp_path):
+    (tmp_path / "page.html").write_text(squared())
+    data = data_of(squared())
+    said = [a["said"] for step in data["steps"] for a in step["arrivals"]]
+    assert "the derivative by the first x alone is the second x = 3; x gets 1 · 3 = 3." in said[0]
+    assert "the derivative by the second x alone is the first x = 3; x gets 1 · 3 = 3." in said[1]
+    tab = tab_of(browser, tmp_path / "page.html")
+    tab.keyboard.press("b")
+    tab.keyboard.press("ArrowRight")
+    sent = tab.locator(".send").all_inner_texts()
+    assert ["the first x" in sent[0], "the second x" in sent[1]] == [True, True]
+    tab.close()
+    w = torch.ones(2, 2, requires_grad=True)
+    told = [a["said"] for step in data_of(viz.html((w @ w).sum()))["steps"] for a in step["arrivals"]]
+    assert [text.split(":")[0] for text in told[1:]] == ["For the first w", "For the second w"]
+
+
+def test_300_nodes_open_as_a_few_modules(browser, tmp_path):
+    """Also without `params`: the page finds the model among the user's variables."""
+    torch.manual_seed(0)
+    model = nn.Sequential(*[layer for _ in range(75) for layer in (nn.Linear(8, 8), nn.Tanh())])
+    viz.html(model(torch.randn(4, 8)).pow(2).mean(), tmp_path / "page.html")
+    tab = tab_of(browser, tmp_path / "page.html")
+    assert tab.evaluate("nodes.length") >= 300
+    assert tab.evaluate(WHOLE)
+    closed = boxes(tab)
+    assert closed <= 20  # 15 slices of ten layers, pow, mean
+    tab.click('[data-group="0:10"]')
+    assert tab.locator('[data-group="0:10"]').count() == 0
+    assert closed < boxes(tab) <= closed + 20
+    tab.click('[data-group="0:10.0"]')
+    assert tab.locator('[data-node]:has-text("0].weight")').count() == 1
+    tab.close()
+
+
+@pytest.mark.origin("newcomers")
+def test_a_page_has_no_folder_of_its_author(tmp_path, monkeypatch):
+    """A file below the working directory keeps its path from there; of others the name is shown."""
+    (tmp_path / "author").mkdir()
+    program = tmp_path / "author" / "train.py"
+    program.write_text(
+        "import rushlight as torch\n"
+        "x = torch.tensor(2.0, requires_grad=True)\n"
+        "y = x * x + x\n"
+        "told = torch.explain(y, wrt=x)\n"
+        "texts = [torch.viz.html(y), torch.viz.svg(y), torch.viz.dot(y), told._repr_html_(), torch.viz.svg(y, engine='own')]\n"
+    )
+    for folder, place in ((tmp_path, "author/train.py:3"), (ROOT, "train.py:3")):
+        monkeypatch.chdir(folder)
+        names = {}
+        exec(compile(program.read_text(), str(program), "exec"), names)
+        assert not [text for text in names["texts"] if str(tmp_path) in text]
+        assert {place} == set(data_of(names["texts"][0])["sources"])
+        assert f"<title>{place}: y = x * x + x</title>" in names["texts"][-1]
+
+
+@pytest.mark.origin("newcomers")
+def test_a_prompt_shows_a_line_for_a_page_or_a_picture():
+    x = torch.tensor(3.0, requires_grad=True)
+    y = x * x
+    page, picture = viz.html(y), viz.svg(y)
+    model = nn.Linear(1, 1)
+    with viz.steps(model) as training:
+        model(torch.ones(1, 1)).sum().backward()
+        training.record(loss=0.5)
+    assert re.fullmatch(
+        r"<page of \d+ kB: Forward and backward, step by step: y = 9; print\(page\) shows .*>", repr(page)
+    )
+    assert repr(training) == "<page of 1 training steps, 1 recorded; save(path) writes it>"
+    for shown in (page, picture, training, training.html()):
+        assert len(repr(shown)) < 120
+        assert "\n" not in repr(shown)

@@ -191,4 +191,4 @@ def test_matplotlib_is_imported_when_a_picture_is_drawn():
         "try: v.training([{'loss': 1.0}])\nexcept ImportError as e: print(e)"
     )
     done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines() == ["False", "pictures of training need matplotlib: pip install 'rushlight[viz]'"]
+    assert done.stdout.splitlines() == ["False", "pictures of training need matplotlib: pip install matplotlib"]

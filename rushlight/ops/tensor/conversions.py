@@ -41,7 +41,7 @@ def numpy(self: Tensor, *, force: bool = False) -> ndarray:
     if self._node is not None and not force and mode().grad:
         raise runtime_error(
             "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.",
-            "write x.detach().numpy()",
+            "under `with torch.no_grad():` nothing is recorded, and numpy() needs no detach()",
         )
     noticed(self)
     if not isinstance(self._array, ndarray):
