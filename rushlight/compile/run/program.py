@@ -372,11 +372,7 @@ class Program:
                 return RUN_EAGERLY
             raise
         if self.written:
-            clock.last_write = tick()
-            for t in self.targets(arguments):
-                writes = writes_of(t)
-                writes.count += 1
-                writes.stamp = clock.last_write
+            self.count_writes(arguments)
         fresh = iter(grads)
         for t, (_, given) in zip(self.holders(arguments), self.leaves):
             t._grad = from_array(next(fresh)) if given else None
@@ -388,6 +384,14 @@ class Program:
         if self.live:
             self.connect(tensors, results[self.results :], arguments, call)
         return rebuilt(self.plan, tensors, arguments)
+
+    def count_writes(self, arguments: list[Any]) -> None:
+        """Count a write in each tensor that the program has written to."""
+        clock.last_write = tick()
+        for t in self.targets(arguments):
+            writes = writes_of(t)
+            writes.count += 1
+            writes.stamp = clock.last_write
 
     def differs(self, expected: Any, arguments: list[Any], old: dict) -> str:
         """The first difference between the program's results and the traced run's, in words; "" if there is none.
