@@ -17,7 +17,7 @@ from rushlight.nn.parameter import Parameter
 from rushlight.serialization.archive import Damaged
 
 from .build import FEW, Builder
-from .messages import Message, read
+from .messages import Message, ModelProto, read
 from .program import Program, Values, bind, kinds_of_uses, own_tensor, tensor, tensors
 from .tensors import ELEMENTS, has_tensors
 
@@ -32,15 +32,20 @@ class OnnxModule(Module):
 
     Parameters: the file's weights of floating type, under the file's names (a dot makes a submodule, so that the
     state_dict has the file's names). Buffers: statistics of normalizations, scales of quantization, tables of integers.
-    `input_names` and `output_names` are the file's. Other attributes: `graph`, the program that `forward` runs.
+    `input_names` and `output_names` are the file's, and so is `metadata`, a dict of texts, such as the letters that a
+    reader of texts knows. Other attributes: `graph`, the program that `forward` runs.
     """
 
     graph: Program
     input_names: list[str]
     output_names: list[str]
+    metadata: dict[str, str]
 
-    def __init__(self, program: Program, constants: Values, described: dict[str, str], opset: int):
+    def __init__(
+        self, program: Program, constants: Values, described: dict[str, str], opset: int, metadata: dict[str, str]
+    ):
         super().__init__()
+        self.metadata = metadata
         self.graph, self._described, self.opset = program, described, opset
         self.input_names, self.output_names = program.inputs, program.outputs
         self._places: dict[str, tuple[tuple[str, ...], str]] = {}  # the file's name -> path of the module, and its name
@@ -193,7 +198,13 @@ def load(file: str | os.PathLike[str] | bytes) -> OnnxModule:
         builder = Builder(model, folder)
         program, constants = builder.main(model.graph)
         about = described([*model.graph.input, *model.graph.output])
-        return OnnxModule(program, constants, about, builder.opsets[""])
+        return OnnxModule(program, constants, about, builder.opsets[""], metadata_of(data))
+
+
+def metadata_of(data: bytes | bytearray | memoryview) -> dict[str, str]:
+    """The texts of a file's `metadata_props`. Those of nodes and tensors are not read."""
+    others = set(ModelProto.names) - {"metadata_props"}
+    return {entry.key: entry.value for entry in read(data, without=others).metadata_props}
 
 
 @contextmanager

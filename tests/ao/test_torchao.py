@@ -206,3 +206,11 @@ print(type(model[0]) is nnqd.Linear is torch.nn.quantized.dynamic.Linear, model[
 def test_programs_import_torchao():
     done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, cwd=ROOT, check=False)
     assert done.stdout.splitlines() == ["torch.Size([1, 2]) True", "True True"], done.stderr
+
+
+def test_the_version_is_below_all_of_torchao():
+    """transformers reads the version, and imports parts of torchao 0.15 and newer that rushlight lacks."""
+    version = pytest.importorskip("packaging.version")
+    program = "import rushlight.compat; rushlight.compat.install(); import torchao; print(torchao.__version__)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=ROOT, check=True)
+    assert version.parse("0") <= version.parse(done.stdout.strip()) < version.parse("0.0.1")

@@ -11,7 +11,7 @@ import pytest
 import rushlight
 from rushlight import nn
 from rushlight.onnx import OnnxModule, load
-from rushlight.onnx.messages import GraphProto, ModelProto, OperatorSetIdProto, written
+from rushlight.onnx.messages import GraphProto, ModelProto, OperatorSetIdProto, StringStringEntryProto, read, written
 from rushlight.onnx.tensors import move_data, tensor_of
 from rushlight.serialization.archive import Damaged
 from tests.onnx.files import convnet, file, graph, node
@@ -27,6 +27,18 @@ def test_weights_have_the_names_of_the_file():
     assert [name for name, _ in model.named_parameters()] == names
     assert [name for name, _ in model.named_buffers()] == ["norm.running_mean", "norm.running_var"]
     assert (model.input_names, model.output_names) == (["x"], ["y"])
+
+
+def test_texts_of_the_file():
+    """`metadata` has the texts of the model, and not of its nodes."""
+    step = node("Relu", "x", "y")
+    step.metadata_props = [StringStringEntryProto(key="line", value="7")]
+    made = read(file(step, inputs="x", outputs="y"))
+    assert load(written(made)).metadata == {}
+    texts = {"letters": "abc", "empty": ""}
+    made.metadata_props = [StringStringEntryProto(key=key, value=text) for key, text in texts.items()]
+    model = load(written(made))
+    assert model.metadata == copy.deepcopy(model).metadata == pickle.loads(pickle.dumps(model)).metadata == texts
 
 
 def test_numbers_of_the_convnet():

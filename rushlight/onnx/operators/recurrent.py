@@ -9,8 +9,9 @@ import rushlight as torch
 from rushlight import Tensor
 from rushlight.nn import functional as F
 
+from .quantized import dynamic_quantize_linear
 from .shape import reverse_sequence
-from .table import Floats, Ints, operator
+from .table import MICROSOFT, Fixed, Floats, Ints, operator
 
 Activation = Callable[[Tensor], Tensor]
 # a cell: (gates of the input, state) -> new state; the first part of a state is the output
@@ -175,25 +176,79 @@ def lstm(
 
     def make(d: int) -> tuple[Tensor, Cell]:
         gates = x @ w[d].T if b is None else x @ w[d].T + b[d].chunk(2)[0] + b[d].chunk(2)[1]
-        return gates, lstm_cell(r[d], None if p is None else p[d], functions[3 * d : 3 * d + 3], input_forget)
+        peepholes = None if p is None else p[d]
+        return gates, lstm_cell(lambda h: h @ r[d].T, peepholes, functions[3 * d : 3 * d + 3], input_forget)
 
     return out_layout(*each_direction(x, make, first, lengths, direction), layout)
 
 
-def lstm_cell(r: Tensor, p: Tensor | None, functions: list[Activation], input_forget: int) -> Cell:
-    """A step of an LSTM. p: weights from the cell to the gates; input_forget: the cell forgets 1 - the input gate."""
+def lstm_cell(
+    product: Callable[[Tensor], Tensor], p: Tensor | None, functions: list[Activation], input_forget: int
+) -> Cell:
+    """A step of an LSTM. product: the gates of an output; p: weights from the cell to the gates; input_forget: the cell
+    forgets 1 - the input gate."""
     f, g, out = functions
     pi, po, pf = (0, 0, 0) if p is None else p.chunk(3)
 
     def cell(gates: Tensor, state: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
         h, c = state
-        i, o, forget, new = (gates + h @ r.T).chunk(4, 1)
+        i, o, forget, new = (gates + product(h)).chunk(4, 1)
         i = f(i + pi * c)
         forget = 1 - i if input_forget else f(forget + pf * c)
         c = forget * c + i * g(new)
         return f(o + po * c) * out(c), c
 
     return cell
+
+
+def quantized_product(w: Tensor, scale: Tensor, zero: Tensor) -> Callable[[Tensor], Tensor]:
+    """x -> x @ ((w - zero) * scale), with x rounded to the 256 steps of its range; w is (inputs, gates) of int8 or
+    uint8. Products are whole numbers, which float64 holds exactly."""
+    whole = w.to(torch.float64) - zero.to(torch.float64)
+
+    def product(x: Tensor) -> Tensor:
+        steps, step, middle = dynamic_quantize_linear(x)
+        sums = (steps.to(torch.float64) - middle.to(torch.float64)) @ whole
+        return sums.to(x.dtype) * (step * scale)
+
+    return product
+
+
+@operator("DynamicQuantizeLSTM", domain=MICROSOFT)
+def dynamic_quantize_lstm(
+    x: Tensor,
+    w: Tensor,
+    r: Tensor,
+    b: Tensor | None,
+    lengths: Ints | None,
+    h: Tensor | None,
+    c: Tensor | None,
+    p: Tensor | None,
+    w_scale: Fixed,
+    w_zero: Fixed,
+    r_scale: Fixed,
+    r_zero: Fixed,
+    *,
+    hidden_size: int = 0,
+    direction: str = "forward",
+    activations: list[str] | None = None,
+    activation_alpha: Floats | None = None,
+    activation_beta: Floats | None = None,
+    clip: float | None = None,
+    input_forget: int = 0,
+) -> tuple[Tensor, ...]:
+    """LSTM with weights of 8 bits, (directions, inputs, gates); x and the outputs are rounded for each product."""
+    first = [started(state, x, w, r.transpose(1, 2)) for state in (h, c)]
+    names = activations or ["Sigmoid", "Tanh", "Tanh"] * w.shape[0]
+    functions = activations_of(names, activation_alpha, activation_beta, clip)
+
+    def make(d: int) -> tuple[Tensor, Cell]:
+        gates = quantized_product(w[d], w_scale[d], w_zero[d])(x)
+        gates = gates if b is None else gates + sum(b[d].chunk(2))
+        product = quantized_product(r[d], r_scale[d], r_zero[d])
+        return gates, lstm_cell(product, None if p is None else p[d], functions[3 * d : 3 * d + 3], input_forget)
+
+    return out_layout(*each_direction(x, make, first, lengths, direction), 0)
 
 
 @operator("GRU")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rushlight.onnx.operators import table
-from rushlight.onnx.operators.table import LATEST, TABLE, find, load_operators
+from rushlight.onnx.operators.table import LATEST, MICROSOFT, TABLE, find, load_operators
 
 load_operators()
 ROWS = [(domain, row) for domain, names in TABLE.items() for rows in names.values() for row in rows]
@@ -13,8 +13,12 @@ OWN_SETTINGS = {"n_outputs", "opset"}
 
 
 def schemas(domain, name):
-    onnx = pytest.importorskip("onnx")
-    found = [s for s in onnx.defs.get_all_schemas_with_history() if (s.domain, s.name) == (domain, name)]
+    """An operator's definitions by onnx, or by onnxruntime for Microsoft's domain."""
+    if domain == MICROSOFT:
+        known = pytest.importorskip("onnxruntime.capi.onnxruntime_pybind11_state").get_all_operator_schema()
+    else:
+        known = pytest.importorskip("onnx").defs.get_all_schemas_with_history()
+    found = [s for s in known if (s.domain, s.name) == (domain, name)]
     return sorted(found, key=lambda schema: schema.since_version)
 
 
