@@ -17,6 +17,7 @@
 #   make browser   the core of the suite in Pyodide under node: tests/browser/README.md
 #   make conformance   measure against torch; no count may be below tests/conformance/floor.json (all: ARGS=--full)
 #   make libraries   72 third-party libraries beside torch's numbers, in an environment of its own; docs/libraries.md
+#   make zoo     pretrained models of 13 packages beside torch and onnxruntime, in an environment of its own; docs/zoo.md
 #   make clean   remove all that make made
 
 PYTHON ?= python3
@@ -37,7 +38,7 @@ ONE_THREAD := OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 OMP_NUM_THREADS=1
 # benchmarks run on the BLAS kernels a user's machine would pick
 AS_A_USER  := env -u OPENBLAS_CORETYPE
 
-.PHONY: help demo check test test-all test-reference lint words bench docs stubs golden ops faster fuzz browser conformance libraries dist pictures clean
+.PHONY: help demo check test test-all test-reference lint words bench docs stubs golden ops faster fuzz browser conformance libraries zoo dist pictures clean
 
 help:
 	@sed -n 's/^#   //p' $(firstword $(MAKEFILE_LIST))
@@ -116,6 +117,9 @@ libraries: .venv-libraries/made
 	$(PYTHON) -m venv .venv-libraries
 	.venv-libraries/bin/python -m pip install --quiet --disable-pip-version-check -r $< -c tests/libraries/constraints.txt
 	touch $@
+
+zoo: $(VENV)/made
+	$(AS_A_USER) $(BIN)/python tests/zoo/run.py $(ARGS)
 
 clean:
 	rm -rf $(VENV) .venv-libraries site dist rushlight-demo .pytest_cache .ruff_cache .mypy_cache .hypothesis

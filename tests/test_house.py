@@ -29,7 +29,7 @@ PUBLIC = set(
 FILES = {"README", "__init__", "__main__", "cli", "version", "py", "_methods"}  # py.typed; stubs of methods
 
 # Tests of what is no module of the package, by folder; and tests of the package as a whole.
-OTHER_FOLDERS = {"table", "conformance", "programs", "fuzz", "docs", "examples", "tools", "support"}
+OTHER_FOLDERS = {"table", "conformance", "programs", "fuzz", "docs", "examples", "tools", "support", "zoo"}
 WHOLE = {"import", "layers", "house"}
 
 

@@ -202,7 +202,7 @@ def load(file: str | os.PathLike[str] | bytes) -> OnnxModule:
 
 
 def metadata_of(data: bytes | bytearray | memoryview) -> dict[str, str]:
-    """The texts of a file's `metadata_props`. Those of nodes and tensors are not read."""
+    """The texts of a file's `metadata_props`. The texts of nodes and tensors are not read."""
     others = set(ModelProto.names) - {"metadata_props"}
     return {entry.key: entry.value for entry in read(data, without=others).metadata_props}
 

@@ -52,7 +52,9 @@ def dequantized(values, name):
     return ((values[name].astype(np.float32) - zero) * scale).transpose(0, 2, 1)
 
 
-CASES = list(itertools.product(["forward", "reverse", "bidirectional"], [False, True], ["", "lengths", "b lengths h c p"]))
+CASES = list(
+    itertools.product(["forward", "reverse", "bidirectional"], [False, True], ["", "lengths", "b lengths h c p"])
+)
 
 
 @pytest.mark.parametrize(("direction", "per_channel", "without"), CASES)
