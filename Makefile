@@ -8,11 +8,12 @@
 #   make bench   speed side by side with torch (installs torch)
 #   make docs    the documentation, into ./site
 #   make dist    source archive and wheel, checked: installed into an empty environment, which runs the README
-#   make pictures   the moving picture of README and site, and the pictures of errors, anew, from Chromium
-#   make stubs   write the .pyi files anew, from the op table
-#   make golden  write the golden files anew, from torch
-#   make ops     write docs/ops.md anew: every op, and how much of torch there is
-#   make faster  write docs/faster.md anew: which ops have a faster way, and from what size on
+#   make pictures   write the moving picture of README and site, and the pictures of errors, training and the demo (Chromium)
+#   make figures    measure the figures of README.md and write them there
+#   make stubs   write the .pyi files from the op table
+#   make golden  write the golden files from torch
+#   make ops     write docs/ops.md: every op, and how much of torch there is
+#   make faster  write docs/faster.md: which ops have a faster way, and from what size on
 #   make fuzz SECONDS=300   random programs beside torch, so long of each kind: tests/fuzz/README.md (ARGS='--seed 1')
 #   make browser   the core of the suite in Pyodide under node: tests/browser/README.md
 #   make conformance   measure against torch; no count may be below tests/conformance/floor.json (all: ARGS=--full)
@@ -38,7 +39,7 @@ ONE_THREAD := OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 OMP_NUM_THREADS=1
 # benchmarks run on the BLAS kernels a user's machine would pick
 AS_A_USER  := env -u OPENBLAS_CORETYPE
 
-.PHONY: help demo check test test-all test-reference lint words bench docs stubs golden ops faster fuzz browser conformance libraries zoo dist pictures clean
+.PHONY: help demo check test test-all test-reference lint words bench docs stubs golden ops faster fuzz browser conformance libraries zoo dist pictures figures clean
 
 help:
 	@sed -n 's/^#   //p' $(firstword $(MAKEFILE_LIST))
@@ -83,6 +84,12 @@ dist: $(VENV)/has-release
 pictures: $(VENV)/has-test
 	$(BIN)/python tools/step_page_picture.py
 	$(BIN)/python tools/error_pictures.py
+	$(BIN)/python tools/training_pictures.py
+	$(BIN)/python tools/demo_pictures.py
+	$(BIN)/python tools/speed_chart.py benchmarks/speed.json
+
+figures: $(VENV)/has-test,oracle
+	$(BIN)/python tools/figures.py --write
 
 stubs: $(VENV)/has-test
 	$(BIN)/python tools/stubs.py

@@ -3,7 +3,8 @@ light and a dark picture each.
 
 make pictures        writes them; needs Chromium, Playwright, Pillow, nbclient and ipykernel
 
-The terminal's text is what `python train.py` prints; the notebook's is what its kernel sends."""
+The terminal's text is what `python train.py` prints; the notebook's is what its kernel sends. Each file holds its text as
+a chunk named `shown`: tests/docs/test_pictures.py compares it with the text of today."""
 
 from __future__ import annotations
 
@@ -114,13 +115,21 @@ pre {{ margin: 0; padding: 10px 12px; color: {ink}; font: 13px/1.4 "DejaVu Sans 
 </style><div id="shown">{shown}</div>"""
 
 
-def small(png: bytes) -> bytes:
-    """The picture with a palette, a third of the bytes."""
-    from PIL import Image
+def plain(text: str) -> str:
+    """The text without colour codes, and without the names that a kernel gives to its temporary files."""
+    return re.sub(r"\S*ipykernel_\d+\S*", "cell", SGR.sub("", text))
+
+
+def small(png: bytes, text: str) -> bytes:
+    """The picture with a palette, a third of the bytes; `text`: what it shows."""
+    from PIL import Image, PngImagePlugin
+
+    held = PngImagePlugin.PngInfo()
+    held.add_itxt("shown", plain(text))
 
     made = io.BytesIO()
     picture = Image.open(io.BytesIO(png)).convert("RGB")
-    picture.quantize(COLOURS, dither=Image.Dither.NONE).save(made, "PNG", optimize=True)
+    picture.quantize(COLOURS, dither=Image.Dither.NONE).save(made, "PNG", optimize=True, pnginfo=held)
     return made.getvalue()
 
 
@@ -140,7 +149,7 @@ def write() -> int:
                 for scheme in SCHEMES:
                     view.set_content(page(kind, mistake, text, scheme))
                     png = view.locator("#shown").screenshot()
-                    (FOLDER / f"{name}-{kind}-{scheme}.png").write_bytes(small(png))
+                    (FOLDER / f"{name}-{kind}-{scheme}.png").write_bytes(small(png, text))
         browser.close()
     return sum(path.stat().st_size for path in FOLDER.glob("*.png"))
 

@@ -4,7 +4,7 @@ benchmark.
     python benchmarks/side_by_side/bench.py --engines torch,rushlight,rushlight.step \\
         --workloads W1,W2,W3,W4,W4b,W5,W6,W8 --threads 1 --repeats 9 --warm 1.5 \\
         --path rushlight=. --path rushlight.step=. --json benchmarks/speed.json
-    python tools/speed_chart.py benchmarks/speed.json
+    python tools/speed_chart.py benchmarks/speed.json      # also by `make pictures`
 """
 
 from __future__ import annotations

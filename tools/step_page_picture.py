@@ -2,11 +2,14 @@
 step of forward and backward.
 
 make pictures        writes them; needs Chromium, Playwright and Pillow
+
+Each file holds the text of all its frames as a comment: tests/docs/test_pictures.py compares it with the page of today.
 """
 
 from __future__ import annotations
 
 import io
+import json
 import linecache
 import shutil
 import sys
@@ -44,8 +47,13 @@ def neuron(path: Path) -> None:
     torch.viz.html(names["o"], path, params=leaves)
 
 
-def frames(path: Path, scheme: str) -> list[bytes]:
-    """A PNG of the page before and after each step."""
+WORDS = (
+    """() => [...document.querySelectorAll("#picture text, #count, #step")].map(part => part.textContent).join(" | ")"""
+)
+
+
+def frames(path: Path, scheme: str) -> tuple[list[bytes], list[str]]:
+    """A PNG of the page before and after each step, and the text on it."""
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
@@ -57,16 +65,17 @@ def frames(path: Path, scheme: str) -> list[bytes]:
         )
         page.goto(path.as_uri())
         page.wait_for_timeout(500)
-        made = [page.screenshot()]
+        made, words = [page.screenshot()], [page.evaluate(WORDS)]
         while page.is_enabled("#next"):
             page.keyboard.press("ArrowRight")
             page.wait_for_timeout(500)
             made.append(page.screenshot())
+            words.append(page.evaluate(WORDS))
         browser.close()
-    return made
+    return made, words
 
 
-def gif(pictures: list[bytes], path: Path) -> None:
+def gif(pictures: list[bytes], words: list[str], path: Path) -> None:
     """One palette for all frames, so that only the differences are stored."""
     from PIL import Image
 
@@ -75,7 +84,10 @@ def gif(pictures: list[bytes], path: Path) -> None:
     palette = images[-1].quantize(128, dither=Image.Dither.NONE)
     flat = [image.quantize(palette=palette, dither=Image.Dither.NONE) for image in images]
     durations = [MILLISECONDS] * (len(flat) - 1) + [3 * MILLISECONDS]
-    flat[0].save(path, save_all=True, append_images=flat[1:], duration=durations, loop=0, optimize=True)
+    comment = json.dumps(words).encode()
+    flat[0].save(
+        path, save_all=True, append_images=flat[1:], duration=durations, loop=0, optimize=True, comment=comment
+    )
     print(path, path.stat().st_size // 1000, "kB")
 
 
@@ -84,4 +96,4 @@ if __name__ == "__main__":
         page = Path(folder) / "neuron.html"
         neuron(page)
         for scheme in ("light", "dark"):
-            gif(frames(page, scheme), ASSETS / f"neuron-{scheme}.gif")
+            gif(*frames(page, scheme), ASSETS / f"neuron-{scheme}.gif")
