@@ -28,6 +28,12 @@ DTYPES_OF = {"b": "?", "u": "BHILQ", "i": "bhilq", "f": "", "c": "FD"}
 INTEGERS = frozenset(map(np.dtype, "?bBhHiIlLqQ"))  # `in` takes 50 ns, `.kind in "iub"` 75
 
 
+NOT_BUILT = (
+    "an entry is not a function yet: in your own file define the op with rushlight.op(...); in a file of rushlight/ops "
+    "`build(globals())` at the end makes the functions (docs/add-an-op.md)"
+)
+
+
 class Names(dict):
     """{name: object of the package}. `own`: {key: object of a user's file} (ops/user_ops.py); lookups find these, too,
     but iteration does not."""
@@ -113,6 +119,8 @@ class Op:
             from rushlight.core.build import inplace
 
             made = inplace(self)
+        elif name == "call":
+            raise AttributeError(NOT_BUILT)
         else:
             raise AttributeError(name)
         setattr(self, name, made)

@@ -99,7 +99,7 @@ class LegacyReader:
         return storage_on(memory, type)
 
     def damaged(self, what: str) -> Damaged:
-        return Damaged(f"{self.name} is damaged: {what}. Copy or download it again, or save it anew")
+        return Damaged(f"{self.name} is damaged: {what}. Copy or download it again, or save it again")
 
     def read(self, key: str, little: bool) -> None:
         """Read the memory block of a key: the number of elements, then the elements."""

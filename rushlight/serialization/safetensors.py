@@ -215,6 +215,6 @@ def _clear(package: Any, name: str) -> Iterator[None]:
         text = str(error)
         if "deserializ" in text or "header" in text.lower() or "offset" in text.lower():
             raise Damaged(
-                f"{name} is damaged, or not a safetensors file: {text}. Copy or download it again, or save it anew"
+                f"{name} is damaged, or not a safetensors file: {text}. Copy or download it again, or save it again"
             ) from error
         raise runtime_error(f"{name}: {text}") from error

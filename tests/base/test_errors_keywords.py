@@ -111,3 +111,14 @@ def test_warnings_stand_at_the_users_line():
         nn.MSELoss()(torch.ones(2, 3), torch.ones(3))
         F.softmax(torch.ones(3))
     assert [w.filename for w in seen] == [__file__, __file__]
+
+
+@pytest.mark.origin("newcomers")
+@pytest.mark.parametrize("function", [F.softmax, F.log_softmax, F.softmin])
+def test_only_public_parameters_are_listed(function):
+    with pytest.raises(TypeError) as error:
+        function(x, dims=1)
+    assert "it takes: input, dim, dtype" in str(error.value)
+    assert "did you mean dim?" in str(error.value)
+    assert "_stacklevel" not in str(error.value)
+    function(x, dim=0, _stacklevel=3)  # torch's callers pass it

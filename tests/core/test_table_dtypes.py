@@ -138,3 +138,12 @@ def test_takes_of_every_entry_is_a_word_of_known_letters():
     for op in TABLE.values():
         assert set(op.takes) <= set("buifc0"), op
         assert all(isinstance(dtype, np.dtype) for dtype in op.refused)
+
+
+@pytest.mark.origin("newcomers")
+def test_an_entry_in_a_users_file_names_the_way_to_define_an_op():
+    from rushlight.core.build import floating
+
+    log_cosh = floating(lambda x, /: log(cosh(x)), x=lambda g, x: g * tanh(x))  # noqa: F821
+    with pytest.raises(AttributeError, match=r"define the op with rushlight.op\(...\)"):
+        log_cosh(rushlight.ones(2))

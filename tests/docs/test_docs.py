@@ -137,3 +137,33 @@ def test_the_blocks_of_a_page_run_in_their_order(page, tmp_path, monkeypatch):
         file.write_text(block)
         exec(compile(block, str(file), "exec"), scope)
     assert blocks
+
+
+# -- what newcomers stumbled over
+
+PAGES = {p.relative_to(ROOT / "docs").as_posix(): p.read_text() for p in sorted((ROOT / "docs").rglob("*.md"))}
+TEXTS = {**PAGES, **{name: (ROOT / name).read_text() for name in ("README.md", "CONTRIBUTING.md")}}
+
+
+@pytest.mark.origin("newcomers")
+def test_the_menu_and_the_titles_agree():
+    """A page has the name in the menu that it has at its top. The lessons and the command line are written by a hook."""
+    menu = re.findall(r"^ +- (.+?): (\S+\.md)\b", (ROOT / "mkdocs.yml").read_text(), re.MULTILINE)
+    titles = {page: re.search(r"^# (.+)$", text, re.MULTILINE) for page, text in PAGES.items()}
+    pairs = [(name.strip("'\""), titles[page][1]) for name, page in menu if titles.get(page) and page != "index.md"]
+    assert len(pairs) > 30
+    assert [pair for pair in pairs if pair[0] != pair[1]] == []
+
+
+@pytest.mark.origin("newcomers")
+def test_the_file_formats_are_explained_once():
+    assert [page for page, text in PAGES.items() if "save_npz(" in text] == ["use/save.md"]
+
+
+@pytest.mark.origin("newcomers")
+def test_what_to_install_can_be_installed_in_a_checkout():
+    """rushlight is on no index: a hint names the package that is needed, or the checkout."""
+    texts = {**TEXTS, **{p.name: p.read_text() for p in (ROOT / "rushlight").rglob("*.py")}}
+    wanted = re.compile(r"pip install[^\n]*['\" ]rushlight\b")
+    assert "index" in TEXTS["README.md"] or "not on PyPI" in TEXTS["README.md"]
+    assert [name for name, text in texts.items() if wanted.search(text) and name != "project/releases.md"] == []

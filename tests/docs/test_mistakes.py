@@ -29,6 +29,15 @@ def test_the_message_says_what_to_do(entry):
         assert re.search(r"  at: you\.py:\d+: \S", entry.message)
 
 
+@pytest.mark.origin("newcomers")
+@each
+def test_the_hint_adds_to_the_message(entry):
+    """A hint has words of its own: it does not repeat the sentence above it."""
+    said, _, hint = entry.message.partition("hint:")
+    words, known = (set(re.findall(r"\w{3,}", text.lower())) for text in (hint, said.split("  at: ")[0]))
+    assert not words or words - known - {"write", "use", "call", "pass", "give", "the"}
+
+
 @each
 def test_the_hint_mends_the_program(entry):
     assert entry.mended != entry.program
