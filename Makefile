@@ -16,7 +16,8 @@
 #   make faster  write docs/faster.md: which ops have a faster way, and from what size on
 #   make fuzz SECONDS=300   random programs beside torch, so long of each kind: tests/fuzz/README.md (ARGS='--seed 1')
 #   make browser   the core of the suite in Pyodide under node: tests/browser/README.md
-#   make conformance   measure against torch; no count may be below tests/conformance/floor.json (all: ARGS=--full)
+#   make conformance   measure against torch; no count may be below tests/conformance/floor.json (all: ARGS=--full;
+#                   TORCH=2.15.0: another torch, in an environment of its own; docs/torch-versions.md)
 #   make libraries   72 third-party libraries beside torch's numbers, in an environment of its own; docs/libraries.md
 #   make zoo     pretrained models of 13 packages beside torch and onnxruntime, in an environment of its own; docs/zoo.md
 #   make clean   remove all that make made
@@ -114,8 +115,16 @@ fuzz: $(VENV)/has-test,oracle
 browser: $(VENV)/has-test
 	$(BIN)/python tests/browser $(ARGS)
 
-conformance: $(VENV)/has-test,oracle
-	$(ONE_THREAD) $(BIN)/python tools/conformance_floor.py $(ARGS)
+conformance: $(if $(TORCH),.venv-$(TORCH)/made,$(VENV)/has-test$(comma)oracle)
+	$(ONE_THREAD) $(if $(TORCH),.venv-$(TORCH)/bin,$(BIN))/python tools/conformance_floor.py $(ARGS)
+
+# Another torch, with what tests need beside it. A machine's own constraints may name an older torch: they do not count here.
+.venv-%/made: pyproject.toml
+	$(PYTHON) -m venv --clear $(@D)
+	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1'
+	PIP_CONSTRAINT=/dev/null $(@D)/bin/python -m pip install --quiet --disable-pip-version-check \
+		--editable '.[full]' --group test --group beside torch==$*
+	@touch $@
 
 libraries: .venv-libraries/made
 	$(ONE_THREAD) .venv-libraries/bin/python tests/libraries/run.py $(ARGS)
@@ -129,7 +138,7 @@ zoo: $(VENV)/made
 	$(AS_A_USER) $(BIN)/python tests/zoo/run.py $(ARGS)
 
 clean:
-	rm -rf $(VENV) .venv-libraries site dist rushlight-demo .pytest_cache .ruff_cache .mypy_cache .hypothesis
+	rm -rf $(VENV) .venv-* site dist rushlight-demo .pytest_cache .ruff_cache .mypy_cache .hypothesis
 	find rushlight tests examples benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # One stamp for each set of dependency groups: has-test,oracle installs the groups test and oracle, and the package with the

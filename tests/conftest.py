@@ -45,6 +45,7 @@ def pytest_addoption(parser):
     )
 
     parser.addoption("--quick", action="store_true", help="without what is marked exhaustive (`make test`)")
+    parser.addoption("--beside-torch", action="store_true", help="only tests that compare with torch")
     parser.addoption("--origin", help="only tests with this marker `origin`: who found what they show")
 
 
@@ -60,6 +61,7 @@ def pytest_collection_modifyitems(config, items):
         origins = [mark.args[0] for mark in item.iter_markers("origin")]
         unwanted = config.getoption("--quick") and is_exhaustive(item.get_closest_marker("exhaustive"), case)
         unwanted = unwanted or (config.getoption("--origin") or None) not in (None, *origins)
+        unwanted = unwanted or config.getoption("--beside-torch") and not {"oracle", "torch"} & {*item.fixturenames}
         unwanted = unwanted or item.get_closest_marker("faster") and not fast.is_on()
         (left if unwanted else kept).append(item)
     items[:] = kept
@@ -82,6 +84,15 @@ def pytest_configure(config):
 def torch():
     """torch itself, for what a golden file cannot hold; the test is skipped without it."""
     return torch_or_none() or pytest.skip("torch is not installed")
+
+
+@pytest.fixture(scope="session")
+def torch_2_15():
+    """torch from 2.15 on, for names and arguments that torch 2.13 lacks (docs/torch-versions.md)."""
+    found = torch_or_none()
+    if found is None or tuple(map(int, found.__version__.split(".")[:2])) < (2, 15):
+        pytest.skip("torch 2.15 is not installed")
+    return found
 
 
 @pytest.fixture(autouse=True)

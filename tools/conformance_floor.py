@@ -20,9 +20,12 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from rushlight.version import torch_version
+
 ROOT = Path(__file__).resolve().parent.parent
 FLOOR = ROOT / "tests" / "conformance" / "floor.json"
 HARNESS = ROOT / "tests" / "conformance" / "harness"
+REFERENCE = torch_version.partition("+")[0]  # the torch whose behaviour rushlight has
 
 Counts = dict[str, list[int]]  # 'ops float32': [passed, applicable]
 
@@ -62,6 +65,12 @@ def measure(full: bool) -> dict[str, Any]:
         return json.loads(report.read_text())
 
 
+def kind_of(report: dict[str, Any]) -> str:
+    """The name of a report's floor: quick or full, with the torch if it is another than the tests' reference."""
+    kind, version = "quick" if report["quick"] else "full", report["torch"].partition("+")[0]
+    return kind if version == REFERENCE else f"{kind}, torch {version}"
+
+
 def write(floors: dict[str, Counts]) -> None:
     """One line per column, so that a diff shows the changed columns."""
     parts = [
@@ -81,7 +90,7 @@ def main(arguments: list[str] | None = None) -> int:
         print("not measured: torch is not installed (make .venv/has-test,oracle)", file=sys.stderr)
         return 2
     report = json.loads(options.report.read_text()) if options.report else measure(options.full)
-    kind, counts = "quick" if report["quick"] else "full", counts_of(report)
+    kind, counts = kind_of(report), counts_of(report)
     floors = json.loads(FLOOR.read_text()) if FLOOR.exists() else {}
     sunk = fallen(counts, floors.get(kind, {}))
     print("\n".join(sunk) or f"{len(counts)} columns, none below its floor ({kind})")

@@ -14,7 +14,7 @@ import numpy as np
 import rushlight
 from rushlight.autograd.function import Function, once_differentiable
 from rushlight.base.dependencies import scipy_part
-from rushlight.base.errors import not_implemented_error, value_error
+from rushlight.base.errors import value_error
 from rushlight.core.tensor import Tensor, from_array
 from rushlight.distributions.constraints import independent, nonnegative, positive, real, simplex, unit_interval
 from rushlight.distributions.distribution import Distribution as Base
@@ -51,16 +51,16 @@ class StandardGamma(Function):
     draw = "standard_gamma"
 
     @classmethod
-    def forward(cls, ctx: Any, concentration: Tensor) -> Tensor:
-        x = from_array(getattr(source(None), cls.draw)(concentration._array))
+    def forward(cls, ctx: Any, concentration: Tensor, generator: Any) -> Tensor:
+        x = from_array(getattr(source(generator), cls.draw)(concentration._array))
         ctx.save_for_backward(concentration, x)
         return x
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, g: Tensor) -> Tensor:
+    def backward(ctx: Any, g: Tensor) -> tuple[Tensor, None]:
         a, x = (t._array for t in ctx.saved_tensors)
-        return g * from_array(gamma_slope(a, x).astype(a.dtype))
+        return g * from_array(gamma_slope(a, x).astype(a.dtype)), None
 
 
 def _standard_gamma(self: Tensor, generator: Any = None) -> Tensor:
@@ -69,13 +69,7 @@ def _standard_gamma(self: Tensor, generator: Any = None) -> Tensor:
     >>> rushlight._standard_gamma(rushlight.ones(2, 3)).shape
     torch.Size([2, 3])
     """
-    if generator is None:
-        return StandardGamma.apply(self)
-    if self.requires_grad:
-        raise not_implemented_error(
-            "_standard_gamma with a generator has no derivative", "leave out generator, and call manual_seed"
-        )
-    return from_array(source(generator).standard_gamma(self._array))
+    return StandardGamma.apply(self, generator)
 
 
 class StandardDirichlet(StandardGamma):
@@ -85,11 +79,12 @@ class StandardDirichlet(StandardGamma):
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, g: Tensor) -> Tensor:
+    def backward(ctx: Any, g: Tensor) -> tuple[Tensor, None]:
         """dx_i / da_i is the derivative of a Beta sample; the other elements change in proportion."""
         a, x, g = (t._array.astype(np.float64) for t in (*ctx.saved_tensors, g))
         moved = beta_slope(a, a.sum(-1, keepdims=True) - a, x) / (1 - x)
-        return from_array((moved * (g - (x * g).sum(-1, keepdims=True))).astype(ctx.saved_tensors[0]._array.dtype))
+        slopes = moved * (g - (x * g).sum(-1, keepdims=True))
+        return from_array(slopes.astype(ctx.saved_tensors[0]._array.dtype)), None
 
 
 class Gamma(ExponentialFamily):
@@ -112,9 +107,15 @@ class Gamma(ExponentialFamily):
     mode = property(lambda self: ((self.concentration - 1) / self.rate).clamp(min=0), doc="(a - 1) / rate, or 0.")
     variance = property(lambda self: self.concentration / self.rate.pow(2), doc="a / rate^2.")
 
-    def rsample(self, sample_shape: Any = ()) -> Tensor:
+    def sample(self, sample_shape: Any = (), *, generator: Any = None) -> Tensor:
+        """Random numbers without a gradient; `generator`: another source of them, as in torch 2.15."""
+        with rushlight.no_grad():
+            return self.rsample(sample_shape, generator)
+
+    def rsample(self, sample_shape: Any = (), generator: Any = None) -> Tensor:
+        """Random numbers, differentiable with respect to the parameters; `generator`: another source of them."""
         shape = self._extended_shape(sample_shape)
-        x = StandardGamma.apply(self.concentration.expand(shape)) / self.rate.expand(shape)
+        x = _standard_gamma(self.concentration.expand(shape), generator) / self.rate.expand(shape)
         return at_least(x, tiny_of(x))
 
     def log_prob(self, value: Tensor) -> Tensor:
@@ -198,7 +199,7 @@ class Dirichlet(ExponentialFamily):
         return a * (total - a) / (total.pow(2) * (total + 1))
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
-        return StandardDirichlet.apply(self.concentration.expand(self._extended_shape(sample_shape)))
+        return StandardDirichlet.apply(self.concentration.expand(self._extended_shape(sample_shape)), None)
 
     def log_prob(self, value: Tensor) -> Tensor:
         a = self.concentration

@@ -34,7 +34,7 @@ class LBFGS(Optimizer):
     `step(closure)` needs a closure that recomputes loss and gradients. A step has up to `max_iter` iterations and calls
     the closure up to `max_eval` times (default: max_iter * 5 / 4). It ends when all |g| are at most `tolerance_grad`,
     or when parameters or loss change by less than `tolerance_change`. t is lr, or found by
-    `line_search_fn="strong_wolfe"`. One group of parameters only. ValueError for several groups or lr < 0. J. Nocedal,
+    `line_search_fn="strong_wolfe"`. `maximize` ascends, as in torch 2.15. One group of parameters only. ValueError for several groups or lr < 0. J. Nocedal,
     S. J. Wright, *Numerical optimization*, 2006, algorithms 7.4, 3.5 and 3.6.
 
     >>> w = rushlight.tensor([3., -4.], requires_grad=True)
@@ -53,10 +53,12 @@ class LBFGS(Optimizer):
     def __init__(
         self, params: Params, lr: float | Tensor = 1, max_iter: int = 20, max_eval: int | None = None,
         tolerance_grad: float = 1e-7, tolerance_change: float = 1e-9, history_size: int = 100,
-        line_search_fn: str | None = None,
+        line_search_fn: str | None = None, *, maximize: bool = False,
     ):  # fmt: skip
         max_eval = max_iter * 5 // 4 if max_eval is None else max_eval
         defaults = settings(locals())
+        if not maximize:
+            defaults.pop("maximize")  # a state_dict without it loads in torch 2.13
         check_lr(lr)
         super().__init__(params, defaults)
         if len(self.param_groups) != 1:
@@ -74,6 +76,8 @@ class LBFGS(Optimizer):
         limit = state.setdefault("func_evals", 0) + group["max_eval"]
         state.setdefault("n_iter", 0)
 
+        sign = -1.0 if group.get("maximize", False) else 1.0
+
         def evaluate() -> Any:
             with enable_grad():
                 loss = closure()
@@ -81,7 +85,7 @@ class LBFGS(Optimizer):
             return loss
 
         first_loss = evaluate()
-        here = Point(0.0, float(first_loss), flat_gradient(params), 0.0)
+        here = Point(0.0, sign * float(first_loss), flat_gradient(params, sign), 0.0)
         for left in reversed(range(group["max_iter"])):  # the number of iterations after this one
             if largest(here.g) <= group["tolerance_grad"]:
                 break
@@ -99,12 +103,12 @@ class LBFGS(Optimizer):
             before = here.loss
             if group["line_search_fn"] is not None:
                 here = strong_wolfe(
-                    line(params, d, evaluate), state["t"], here, largest(d), limit - state["func_evals"]
+                    line(params, d, evaluate, sign), state["t"], here, largest(d), limit - state["func_evals"]
                 )
                 state["t"] = here.t
             move(params, state["t"], d)
             if group["line_search_fn"] is None and left:
-                here = Point(0.0, float(evaluate()), flat_gradient(params), 0.0)
+                here = Point(0.0, sign * float(evaluate()), flat_gradient(params, sign), 0.0)
             if state["func_evals"] >= limit or largest(d) * state["t"] <= change or abs(here.loss - before) < change:
                 break
         return first_loss
@@ -149,11 +153,11 @@ def direction(state: State, g: ndarray, most: int) -> ndarray:
 # -- the parameters as one vector ------------------------------------------------------------------
 
 
-def flat_gradient(params: list[Tensor]) -> ndarray:
-    """All gradients in one vector; 0 for a parameter without one. A complex number counts as two."""
-    return np.concatenate(
-        [flat(np.zeros_like(p._array) if p._grad is None else p._grad.to_dense()._array) for p in params]
-    )
+def flat_gradient(params: list[Tensor], sign: float) -> ndarray:
+    """All gradients, times `sign`, in one vector; 0 for a parameter without one. A complex number counts as two."""
+    gradients = [np.zeros_like(p._array) if p._grad is None else p._grad.to_dense()._array for p in params]
+    whole = np.concatenate([flat(g) for g in gradients])
+    return -whole if sign < 0 else whole
 
 
 def flat(array: ndarray) -> ndarray:
@@ -170,13 +174,13 @@ def move(params: list[Tensor], t: float, d: ndarray) -> None:
         wrote(p)
 
 
-def line(params: list[Tensor], d: ndarray, evaluate: Callable[[], Any]) -> Objective:
-    """t -> (loss, gradient, slope) at p + t d; the parameters are restored."""
+def line(params: list[Tensor], d: ndarray, evaluate: Callable[[], Any], sign: float) -> Objective:
+    """t -> (loss, gradient, slope), times `sign`, at p + t d; the parameters are restored."""
     start = [p._array.copy() for p in params]
 
     def at(t: float) -> Point:
         move(params, t, d)
-        loss, g = float(evaluate()), flat_gradient(params)
+        loss, g = sign * float(evaluate()), flat_gradient(params, sign)
         for p, old in zip(params, start):
             p._array[...] = old
             wrote(p)

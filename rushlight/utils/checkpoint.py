@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from contextvars import ContextVar
 from enum import Enum
+from functools import wraps
 from typing import Any
 
 from rushlight.amp import autocast_mode as precision
@@ -50,7 +51,7 @@ def noop_context_fn() -> tuple[AbstractContextManager, AbstractContextManager]:
 
 
 def checkpoint(
-    function: Callable, *args: Any, use_reentrant: bool | None = None, context_fn: Contexts = noop_context_fn,
+    function: Callable | None = None, *args: Any, use_reentrant: bool | None = None, context_fn: Contexts = noop_context_fn,
     determinism_check: str = "default", debug: bool = False, early_stop: bool = True, **kwargs: Any,
 ) -> Any:  # fmt: skip
     """function(*args, **kwargs) without storing intermediate results for backward; backward computes them again.
@@ -58,7 +59,8 @@ def checkpoint(
     The second run uses the same random numbers (`preserve_rng_state=False`: new ones) and the same autocast. With
     use_reentrant=False any arguments and results can have gradients, and `context_fn()` returns a context for each of
     the two runs. With use_reentrant=True only tensors that are arguments themselves have gradients, and only by
-    `backward()`. `early_stop`: the second run ends once all needed values are computed.
+    `backward()`. `early_stop`: the second run ends once all needed values are computed. Without a function, the result
+    is a decorator with these settings, as in torch 2.15.
 
     ValueError for unknown arguments, CheckpointError (a RuntimeError) if the second run saves other values.
 
@@ -67,6 +69,9 @@ def checkpoint(
     >>> x.grad
     tensor([-2.4784, -2.4784])
     """
+    if function is None and not args:
+        given = {"use_reentrant": use_reentrant, "context_fn": context_fn, "determinism_check": determinism_check}
+        return decorator({**given, "debug": debug, "early_stop": early_stop, **kwargs})
     if use_reentrant is None:
         warnings.warn(
             "torch.utils.checkpoint: the use_reentrant parameter should be passed explicitly. use_reentrant=False is "
@@ -92,6 +97,22 @@ def checkpoint(
         result = function(*args, **kwargs)
     part.done = True
     return result
+
+
+def decorator(settings: dict[str, Any]) -> Callable:
+    """A decorator: each call of the decorated function is a `checkpoint` with these settings."""
+    unknown = {*settings} - {"preserve_rng_state", *checkpoint.__kwdefaults__}
+    if unknown:
+        raise value_error("Unexpected keyword arguments: " + ",".join(sorted(unknown)))
+
+    def decorate(function: Callable) -> Callable:
+        @wraps(function)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            return checkpoint(function, *args, **settings, **kwargs)
+
+        return call
+
+    return decorate
 
 
 def check_backward_validity(inputs: Iterable[Any]) -> None:

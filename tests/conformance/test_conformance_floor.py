@@ -17,8 +17,9 @@ tool = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(tool)
 
 
-def report(passed, quick=True):
+def report(passed, quick=True, torch=f"{tool.REFERENCE}+cpu"):
     return {
+        "torch": torch,
         "quick": quick,
         "summary": [
             {"suite": "ops", "column": "float32", "pass": passed, "applicable": 10},
@@ -52,6 +53,11 @@ def test_quick_and_full_counts_have_floors_of_their_own(floor, tmp_path):
     run(tmp_path, 5, "--write")
     run(tmp_path, 3, "--write", quick=False)
     assert json.loads(floor.read_text()) == {"full": {"ops float32": [3, 10]}, "quick": {"ops float32": [5, 10]}}
+
+
+def test_another_torch_has_floors_of_its_own():
+    kinds = [tool.kind_of(report(5, quick, torch)) for quick in (True, False) for torch in ("2.13.0+cpu", "2.15.0")]
+    assert kinds == ["quick", "quick, torch 2.15.0", "full", "full, torch 2.15.0"]
 
 
 def test_a_fall_is_told(floor, tmp_path, capsys):
