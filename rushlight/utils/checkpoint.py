@@ -69,7 +69,9 @@ def checkpoint(
     >>> x.grad
     tensor([-2.4784, -2.4784])
     """
-    if function is None and not args:
+    if function is None:
+        if args:
+            raise type_error("'NoneType' object is not callable", "pass a function before its arguments")
         given = {"use_reentrant": use_reentrant, "context_fn": context_fn, "determinism_check": determinism_check}
         return decorator({**given, "debug": debug, "early_stop": early_stop, **kwargs})
     if use_reentrant is None:
@@ -101,7 +103,7 @@ def checkpoint(
 
 def decorator(settings: dict[str, Any]) -> Callable:
     """A decorator: each call of the decorated function is a `checkpoint` with these settings."""
-    unknown = {*settings} - {"preserve_rng_state", *checkpoint.__kwdefaults__}
+    unknown = {*settings} - {"preserve_rng_state", *(checkpoint.__kwdefaults__ or ())}
     if unknown:
         raise value_error("Unexpected keyword arguments: " + ",".join(sorted(unknown)))
 
