@@ -59,7 +59,10 @@ SEARCHES = [None, "strong_wolfe"]
 @pytest.mark.parametrize("search", SEARCHES)
 def test_lbfgs_ascends(torch_2_15, search):
     settings = {"maximize": True, "line_search_fn": search, "max_iter": 4, "lr": 0.1}
-    (ours, losses), (theirs, expected) = climbed(rushlight, "LBFGS", **settings), climbed(torch_2_15, "LBFGS", **settings)
+    (ours, losses), (theirs, expected) = (
+        climbed(rushlight, "LBFGS", **settings),
+        climbed(torch_2_15, "LBFGS", **settings),
+    )
     np.testing.assert_allclose(ours, theirs, rtol=1e-9)
     np.testing.assert_allclose(losses, expected, rtol=1e-9)
 

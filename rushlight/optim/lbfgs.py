@@ -34,8 +34,8 @@ class LBFGS(Optimizer):
     `step(closure)` needs a closure that recomputes loss and gradients. A step has up to `max_iter` iterations and calls
     the closure up to `max_eval` times (default: max_iter * 5 / 4). It ends when all |g| are at most `tolerance_grad`,
     or when parameters or loss change by less than `tolerance_change`. t is lr, or found by
-    `line_search_fn="strong_wolfe"`. `maximize` ascends, as in torch 2.15. One group of parameters only. ValueError for several groups or lr < 0. J. Nocedal,
-    S. J. Wright, *Numerical optimization*, 2006, algorithms 7.4, 3.5 and 3.6.
+    `line_search_fn="strong_wolfe"`. `maximize` ascends, as in torch 2.15. One group of parameters only. ValueError for
+    several groups or lr < 0. J. Nocedal, S. J. Wright, *Numerical optimization*, 2006, algorithms 7.4, 3.5 and 3.6.
 
     >>> w = rushlight.tensor([3., -4.], requires_grad=True)
     >>> optimizer = rushlight.optim.LBFGS([w], line_search_fn="strong_wolfe")

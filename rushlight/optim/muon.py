@@ -26,7 +26,8 @@ class Muon(PerParameter):
 
     For the matrices of hidden layers only; use AdamW for the rest. orthogonal(b) is near U V^T, where b = U S V^T, by
     `ns_steps` Newton-Schulz steps; `nesterov` uses momentum b + (1 - momentum) g in place of b. lr' is lr sqrt(max(1, n
-    / m)), or lr 0.2 sqrt(max(n, m)) with `adjust_lr_fn="match_rms_adamw"`, or lr sqrt(n / m) with "spectral_unclamped" (torch 2.15). torch computes these steps in bfloat16,
+    / m)), or lr 0.2 sqrt(max(n, m)) with `adjust_lr_fn="match_rms_adamw"`, or lr sqrt(n / m) with
+    "spectral_unclamped" (torch 2.15). torch computes these steps in bfloat16,
     rushlight in the parameter's dtype, so results differ by about 1 %. ValueError for settings out of range and for
     parameters that are not matrices, RuntimeError for complex ones. K. Jordan et al., *Muon*, 2024.
 

@@ -51,8 +51,9 @@ def noop_context_fn() -> tuple[AbstractContextManager, AbstractContextManager]:
 
 
 def checkpoint(
-    function: Callable | None = None, *args: Any, use_reentrant: bool | None = None, context_fn: Contexts = noop_context_fn,
-    determinism_check: str = "default", debug: bool = False, early_stop: bool = True, **kwargs: Any,
+    function: Callable | None = None, *args: Any, use_reentrant: bool | None = None,
+    context_fn: Contexts = noop_context_fn, determinism_check: str = "default", debug: bool = False,
+    early_stop: bool = True, **kwargs: Any,
 ) -> Any:  # fmt: skip
     """function(*args, **kwargs) without storing intermediate results for backward; backward computes them again.
 

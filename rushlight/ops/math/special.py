@@ -100,15 +100,14 @@ special_i1 = floating(lambda x, /: i1(x), x=lambda g, x, out: g * (i0(x) - by_x(
     doc="The modified Bessel function of the first kind of order 1.", alias="special_modified_bessel_i1", takes="buif")
 special_i1e = floating(lambda x, /: i1e(x), x=lambda g, x, out: g * (special_i0e(x) - sgn(x) * out - by_x(out, x)),
     doc="i1(input) exp(-|input|): it does not overflow.", node="SpecialI1EBackward0", takes="buif")
-special_bessel_j0 = floating(lambda x, /: bessel_j0(x), x=lambda g, x: -g * special_bessel_j1(x), doc="The Bessel function of the first kind of order 0.",
-    takes="buif")
-special_bessel_j1 = floating(lambda x, /: bessel_j1(x),
-    x=lambda g, x, out: g * (special_bessel_j0(x) - by_x(out, x)), doc="The Bessel function of the first kind of order 1.",
-    takes="buif")
-special_bessel_y0 = floating(lambda x, /: bessel_y0(x), x=lambda g, x: -g * special_bessel_y1(x), doc="The Bessel function of the second kind of order 0.",
-    takes="buif")
-special_bessel_y1 = floating(lambda x, /: bessel_y1(x), x=lambda g, x, out: g * (special_bessel_y0(x) - out / x), doc="The Bessel function of the second kind of order 1.",
-    takes="buif")
+special_bessel_j0 = floating(lambda x, /: bessel_j0(x), x=lambda g, x: -g * special_bessel_j1(x),
+    doc="The Bessel function of the first kind of order 0.", takes="buif")
+special_bessel_j1 = floating(lambda x, /: bessel_j1(x), x=lambda g, x, out: g * (special_bessel_j0(x) - by_x(out, x)),
+    doc="The Bessel function of the first kind of order 1.", takes="buif")
+special_bessel_y0 = floating(lambda x, /: bessel_y0(x), x=lambda g, x: -g * special_bessel_y1(x),
+    doc="The Bessel function of the second kind of order 0.", takes="buif")
+special_bessel_y1 = floating(lambda x, /: bessel_y1(x), x=lambda g, x, out: g * (special_bessel_y0(x) - out / x),
+    doc="The Bessel function of the second kind of order 1.", takes="buif")
 special_modified_bessel_k0 = floating(lambda x, /: modified_bessel_k0(x),
     x=lambda g, x: -g * special_modified_bessel_k1(x),
     doc="The modified Bessel function of the second kind of order 0.", takes="buif")
