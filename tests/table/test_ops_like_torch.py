@@ -188,7 +188,7 @@ WRONG_IN_TORCH = {
     "cholesky_solve",
     "cholesky_inverse",  # and to the triangle that is not read
     *(f"special_bessel_{name}" for name in ("j0", "j1", "y0", "y1")),  # 2.13 has no derivatives, 2.15 has:
-    *("special_modified_bessel_k0", "special_modified_bessel_k1"),  # tests/test_torch_2_15.py
+    *("special_modified_bessel_k0", "special_modified_bessel_k1"),  # tests/test_torch_version_2_15.py
 }
 
 
