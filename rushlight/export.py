@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import IO, Any
 
-from rushlight.base.errors import explain, not_implemented_error, runtime_error, type_error
+from rushlight.base.errors import explain, runtime_error, type_error
 from rushlight.base.tracebacks import hide_frames
 from rushlight.core.tensor import Tensor
 from rushlight.fx import Graph, symbolic_trace
@@ -28,10 +28,10 @@ class ExportedProgram:
     it. `json`: the program as a .pt2 archive has it, for a program of calls of ATen's operators."""
 
     def __init__(
-        self, graph_module: Any, example_inputs: Any, json: dict[str, Any] | None = None, dynamic: bool = False
+        self, graph_module: Any, example_inputs: Any, json: dict[str, Any] | None = None, dynamic_shapes: Any = None
     ):
         self.graph_module, self.example_inputs = graph_module, example_inputs
-        self._json, self._dynamic = json, dynamic
+        self._json, self._dynamic_shapes = json, dynamic_shapes
 
     @property
     def graph(self) -> Graph:
@@ -67,9 +67,8 @@ class ExportedProgram:
         """What an archive holds: the program as JSON, the weights, the constants."""
         if self._json is not None:
             return self._json, *self.graph_module.tensors(self._json)
-        fixed(self._dynamic)
         args, kwargs = self.example_inputs
-        return written(self.graph_module, args, kwargs)
+        return written(self.graph_module, args, kwargs, self._dynamic_shapes)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         raise runtime_error(
@@ -80,13 +79,13 @@ class ExportedProgram:
         return f"ExportedProgram:\n{self.graph_module.code}"
 
 
-def written(model: Module, args: tuple, kwargs: dict[str, Any]) -> tuple[Any, Any, Any]:
+def written(model: Module, args: tuple, kwargs: dict[str, Any], dynamic_shapes: Any) -> tuple[Any, Any, Any]:
     """(JSON, weights, constants) of a model that is recorded now. ExportError names what ATen does not express."""
     from rushlight.archives.pt2.to_aten.writer import NotExpressed
     from rushlight.archives.pt2.write import Exported
 
     try:
-        exported = Exported(model, args, kwargs)
+        exported = Exported(model, args, kwargs, dynamic_shapes)
         return exported.json(), exported.weights.named, exported.constants()
     except NotExpressed as error:
         hide_frames()
@@ -100,10 +99,11 @@ def export(
 ) -> ExportedProgram:  # fmt: skip
     """Record the calls of a module in a graph, by `torch.fx.symbolic_trace`; run the graph once on the arguments.
 
-    This graph fixes no size, so `dynamic_shapes` is accepted and changes nothing. A module that torch.fx cannot follow,
-    for example through conditions on sizes, is recorded as `rushlight.compile` records it, with the sizes of the
-    arguments and with calls of ATen's operators. `save` writes programs to files. TypeError unless `mod` is a module
-    and `args` a tuple; ExportError if the program depends on values.
+    This graph fixes no size. A module that torch.fx cannot follow, for example through conditions on sizes, is recorded
+    as `rushlight.compile` records it, with calls of ATen's operators. Such a program, and the file that `save` writes,
+    has the sizes of the arguments, except in dimensions that `dynamic_shapes` names: `({0: Dim("batch")}, None)` or
+    `{"x": {0: "batch"}}`. TypeError unless `mod` is a module and `args` a tuple; ExportError if the program depends on
+    values.
 
     >>> program = rushlight.export.export(rushlight.nn.ReLU(), (rushlight.ones(2),))
     >>> program.module()(rushlight.tensor([-1.0, 2.0]))
@@ -113,38 +113,21 @@ def export(
         raise type_error(f"Expected `mod` to be a torch.nn.Module, got {type(mod)}.")
     if not isinstance(args, tuple):
         raise type_error(f"Expecting `args` to be a tuple of example inputs, got {type(args)}")
-    example, dynamic = (args, dict(kwargs or {})), has_dynamic(dynamic_shapes)
+    example = args, dict(kwargs or {})
     try:
         recorded = symbolic_trace(mod)
         recorded(*args, **example[1])
     except (TraceError, TypeError, ValueError, AttributeError, RuntimeError):
         mod(*args, **example[1])  # an error of the module itself
-        return of_operators(mod, example, dynamic)
-    return ExportedProgram(recorded, example, dynamic=dynamic)
+        return of_operators(mod, example, dynamic_shapes)
+    return ExportedProgram(recorded, example, dynamic_shapes=dynamic_shapes)
 
 
-def has_dynamic(shapes: Any) -> bool:
-    """Whether `dynamic_shapes` names a dimension that may have any size."""
-    if isinstance(shapes, (dict, list, tuple)):
-        return any(has_dynamic(part) for part in (shapes.values() if isinstance(shapes, dict) else shapes))
-    return isinstance(shapes, (Dim, str)) or isinstance(shapes, DimHint) and not shapes.static
-
-
-def fixed(dynamic: bool) -> None:
-    """NotImplementedError for programs of any size, which calls of ATen's operators do not express here."""
-    if dynamic:
-        raise not_implemented_error(
-            "export: programs of ATen's operators have the sizes of the example, and dynamic_shapes is given",
-            "leave out dynamic_shapes, or write an ONNX file: torch.onnx.export(model, args, file, dynamic_shapes=...)",
-        )
-
-
-def of_operators(mod: Module, example: tuple[tuple, dict[str, Any]], dynamic: bool) -> ExportedProgram:
+def of_operators(mod: Module, example: tuple[tuple, dict[str, Any]], dynamic_shapes: Any) -> ExportedProgram:
     """The program of a module as calls of ATen's operators."""
-    fixed(dynamic)
     from rushlight.archives.pt2.read import program_of
 
-    json, weights, constants = written(mod, *example)
+    json, weights, constants = written(mod, *example, dynamic_shapes)
     tensors = {name: tensor for name, (tensor, _) in weights.items()} | constants
     return ExportedProgram(program_of(json, tensors, type(mod).__name__), example, json)
 
@@ -160,7 +143,7 @@ class DimHint:
 
 
 class Dim:
-    """A name of a size, for `dynamic_shapes`. `export` of this module fixes no size; `torch.onnx.export` reads it."""
+    """A name of a size, for `dynamic_shapes`; `min` and `max` are its bounds."""
 
     AUTO, DYNAMIC, STATIC = DimHint("AUTO"), DimHint("DYNAMIC"), DimHint("STATIC")
 
@@ -191,9 +174,9 @@ def save(
 ) -> None:  # fmt: skip
     """Write a program as a .pt2 archive, to a path or an open binary file: torch.export.load reads it.
 
-    The program is written as calls of ATen's operators, with the sizes of its example. ExportError names the operators
-    that ATen lacks, with the user's lines; NotImplementedError if `export` was given dynamic sizes. `opset_version` and
-    `pickle_protocol` change nothing.
+    The program is written as calls of ATen's operators, with the sizes of its example; sizes that follow from
+    dimensions in `dynamic_shapes` are computed. ExportError names the operators that ATen lacks, with the user's lines.
+    `opset_version` and `pickle_protocol` change nothing.
 
     >>> import io
     >>> model = rushlight.nn.Sequential(rushlight.nn.Linear(3, 2), rushlight.nn.ReLU())

@@ -1,21 +1,27 @@
 """`write`: a model as a .pt2 archive, which torch.export.load reads.
 
-The model is recorded as `rushlight.compile` records it; `to_aten/` writes the record as calls of ATen's operators."""
+The model is recorded as `rushlight.compile` records it, once for each of several sizes of its dynamic dimensions;
+`to_aten/` writes the records as calls of ATen's operators."""
 
 from __future__ import annotations
 
 import io
 import json
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import IO, Any
 
 import numpy as np
 
-from rushlight.compile.export.model_folder import contiguous, parameter_names, tensors_of
-from rushlight.compile.export.recorded import recorded
+from rushlight.compile.export.model_folder import tensors_of
+from rushlight.compile.graph import Graph
 from rushlight.compile.run.compiled_function import CannotCompile
 from rushlight.core.tensor import Tensor
 from rushlight.nn.module import Module
+from rushlight.onnx.to_onnx.dynamic_dims import resized
+from rushlight.onnx.to_onnx.example import Example
+from rushlight.onnx.to_onnx.sizes import NotExpressed, merged
+from rushlight.onnx.to_onnx.traces import Sizes, Traces, deciding_sizes, traces_of
 from rushlight.ops.grad_mode import no_grad
 from rushlight.serialization import save
 from rushlight.serialization.archive import Writer as ZipWriter
@@ -23,9 +29,10 @@ from rushlight.version import __version__
 
 from .schema import MAJOR, MINOR, spec_text
 from .to_aten.conversion import Conversion
-from .to_aten.writer import NotExpressed, Symbol, Writer, argument, meta
+from .to_aten.writer import Symbol, Writer, argument, meta
 
 FOLDER, OPSET = "archive", 10
+MAX_MORE = 12  # traces that decide between formulas
 ROUNDING, COARSE = 1e-3, 2e-2  # of the largest element; for dtypes of 16 bits
 
 
@@ -40,10 +47,10 @@ class Weights:
             return
         temporary = {*dict(model.named_buffers())} - {*model.state_dict()}
         for name, p in model.named_parameters():
-            self._add(writer.value(f"p_{name}", p), name, True, {"parameter_name": name})
+            self._add(writer.fixed(f"p_{name}", p), name, True, {"parameter_name": name})
         for name, b in model.named_buffers():
             about = {"buffer_name": name, "persistent": name not in temporary}
-            self._add(writer.value(f"b_{name}", b), name, False, about)
+            self._add(writer.fixed(f"b_{name}", b), name, False, about)
 
     def _add(self, symbol: Symbol, name: str, parameter: bool, about: dict[str, Any]) -> None:
         self.symbols[id(symbol.tensor._array)] = symbol
@@ -52,43 +59,93 @@ class Weights:
 
 
 class Exported:
-    """A model and an example of its arguments, as the JSON of a program."""
+    """A model and an example of its arguments, as the JSON of a program. `dynamic_shapes`: the dimensions that may have
+    other sizes than the example's."""
 
-    def __init__(self, model: Callable, args: tuple, kwargs: dict[str, Any]):
-        flat: list[Any] = []
-        self.args = tuple([contiguous(a, flat) for a in args])
-        self.kwargs = {key: contiguous(a, flat) for key, a in kwargs.items()}
-        self.model, self.writer = model, Writer()
-        self.names = parameter_names(model, len(self.args))
-        self.weights = Weights(model, self.writer)
+    def __init__(self, model: Callable, args: tuple, kwargs: dict[str, Any], dynamic_shapes: Any = None):
+        self.example = Example(model, args, kwargs, None)
+        self.model, self.args, self.kwargs = model, self.example.args, self.example.kwargs
+        self.names = self.example.parameters
+        self.dims = self.example.dimensions(dynamic_shapes)
+        self.sizes: list[Sizes] = [()]  # of the dynamic dimensions, in each trace
+        with kept_buffers(model), no_grad():
+            self._trace()
+            if self.conversion.problems:
+                listed = "\n".join([f"  {text}" for text in self.conversion.problems])
+                raise NotExpressed(f"export: operators that .pt2 files cannot express:\n{listed}")
+            self.result = structured(self.plans, self._result)
+            expected = [self._expected(sizes) for sizes in self.sizes]
+            check_equal([*leaves_of(self.result)], [[*leaves_of(each)] for each in expected])
+
+    def _trace(self) -> None:
+        """Record the model, and write its steps; with more sizes while its traces leave a formula open."""
+        more: list[Sizes] = []
+        while True:
+            now = self._written(more)
+            if not now or len(more) == MAX_MORE:
+                return
+            more.append(now)
+
+    def _written(self, more: list[Sizes]) -> Sizes | None:
+        """Write the steps of the traces. The sizes of a further trace that decides between formulas, or None."""
+        example, dims = self.example, self.dims
+        graphs, traces = self._traces(more)
+        self.plans = [example.trace(dims, sizes)[1] for sizes in self.sizes]
+        named = {f"s{k}": dim_sizes for k, dim_sizes in enumerate(zip(*self.sizes))}
+        self.writer = Writer(named, len(self.sizes))
+        self.weights = Weights(self.model, self.writer)
         self.inputs = self._inputs()
-        graph, self.plan, expected = run(model, self.args, self.kwargs)
-        self.conversion = Conversion(graph, self.writer, self.weights.symbols, self.inputs)
-        with no_grad():
-            self.conversion.write()
-        if self.conversion.problems:
-            listed = "\n".join([f"  {text}" for text in self.conversion.problems])
-            raise NotExpressed(f"export: operators that .pt2 files cannot express:\n{listed}")
-        self.result = structured(self.plan, self._result)
-        check_equal([*leaves_of(self.result)], [*leaves_of(expected)])
+        for name, dim in zip(named, dims):
+            number, axis = dim.places[0]
+            self.writer.dimensions[name] = self.inputs[number], axis
+        self.conversion = Conversion(graphs, self.writer, self.weights.symbols, self.inputs)
+        self.conversion.write()
+        open_ = self.conversion.ambiguous
+        return deciding_sizes(example, dims, traces, open_) if traces and open_ else None
+
+    def _traces(self, more: list[Sizes]) -> tuple[list[Graph], Traces | None]:
+        """The recorded graphs; `sizes` are the sizes of the dynamic dimensions in each."""
+        try:
+            if not self.dims:
+                return [self.example.trace([], ())[0]], None
+            traces = traces_of(self.example, self.dims, more)
+        except CannotCompile as error:
+            raise NotExpressed(str(error)) from None
+        self.sizes = traces.sizes
+        return traces.graphs, traces
+
+    def _tensors(self, sizes: Sizes) -> list[Tensor]:
+        """The tensors among the arguments, for these sizes of the dynamic dimensions."""
+        if self.dims:
+            return resized(self.example.arrays, self.dims, sizes)
+        given = *self.args, *self.kwargs.values()
+        return [t for t, _ in tensors_of(given, [""] * len(given))]
+
+    def _expected(self, sizes: Sizes) -> Any:
+        """The model's result for these sizes."""
+        with kept_buffers(self.model):
+            args, kwargs = self.example.with_tensors(self._tensors(sizes))
+            return self.model(*args, **kwargs)
 
     def _inputs(self) -> list[Symbol]:
         """A value for each tensor among the arguments."""
-        pairs = tensors_of((*self.args, *self.kwargs.values()), (*self.names, *self.kwargs))
-        return [
-            self.writer.value("".join([c if c.isalnum() else "_" for c in path]).strip("_"), t) for t, path in pairs
-        ]
+        each = [self._tensors(sizes) for sizes in self.sizes]
+        return [self.writer.value(name, tensors) for name, tensors in zip(self.example.names, zip(*each))]
 
-    def _result(self, kind: str, what: Any) -> Any:
-        """A leaf of the model's result."""
+    def _result(self, kind: str, each: list[Any]) -> Any:
+        """A leaf of the model's result, given from each trace."""
+        what = each[0]
         if kind == "tensor":
-            return self.conversion.symbol(self.conversion.graph.results[what[0]])
+            graphs = self.conversion.graphs
+            return self.conversion.symbol([g.results[place[0]] for g, place in zip(graphs, each)])
         if kind == "argument":
             return self.inputs[what]
         if isinstance(what, Tensor):
             found = self.weights.symbols.get(id(what._array))
             return self.writer.constant(np.asarray(what._array)) if found is None else found
-        return what
+        if isinstance(what, str):
+            raise NotExpressed(f"export: .pt2 files have no texts as results: {what[:100]!r} is a text as a result")
+        return merged(each)
 
     def constants(self) -> dict[str, Tensor]:
         """The tensors that the program contains, by their names."""
@@ -100,7 +157,7 @@ class Exported:
         for target, value in stores:
             with no_grad():
                 self._copy(target, value)
-        results = [*leaves_of(self.result)]
+        outs = [writer.argument(r) for r in leaves_of(self.result)]
         constants = [*writer.constants.values()]
         user = [self._user_input(a) for a in leaves_of((self.args, self.kwargs))]
         specs = [
@@ -109,59 +166,60 @@ class Exported:
             *[{"user_input": {"arg": a}} for a in user],
         ]
         held = [{"as_tensor": {"name": s.name}} for s in (*self.weights.symbols.values(), *constants)]
-        outs = [argument(r) for r in results]
         graph = {
             "inputs": [*held, *user], "outputs": outs, "nodes": writer.nodes, "tensor_values": writer.types,
-            "sym_int_values": {}, "sym_bool_values": {}, "is_single_tensor_return": False, "custom_obj_values": {},
-            "sym_float_values": {},
+            "sym_int_values": writer.integers, "sym_bool_values": {}, "is_single_tensor_return": False,
+            "custom_obj_values": {}, "sym_float_values": {},
         }  # fmt: skip
         signature = {
             "inputs": [], "outputs": [], "in_spec": spec_text((self.args, self.kwargs)),
             "out_spec": spec_text(self.result), "forward_arg_names": [*self.names, *self.kwargs],
         }  # fmt: skip
-        return program_json(graph, specs, [{"user_output": {"arg": out}} for out in outs], signature)
+        made = program_json(graph, specs, [{"user_output": {"arg": out}} for out in outs], signature)
+        for k, dim in enumerate(self.dims):
+            most = None if dim.most == float("inf") else int(dim.most)
+            made["range_constraints"][f"s{k}"] = {"min_val": max(dim.least, 1), "max_val": most}
+        return made
 
     def _copy(self, target: Symbol, value: Symbol) -> None:
         """Write a value into a buffer when the program ends. The example's buffer stays as it was."""
-        before = np.array(target.tensor._array)
-        self.writer.call("copy_.default", target, value)
-        target.tensor._array[...] = before
+        with kept_buffers(self.model):
+            self.writer.call("copy_.default", target, value)
 
     def _user_input(self, value: Any) -> dict[str, Any]:
         """An argument of the user's: the name of a tensor, or a constant."""
         if not isinstance(value, Tensor):
             return argument(value)
-        return {"as_tensor": {"name": next(s.name for s in self.inputs if s.tensor is value)}}
+        return {"as_tensor": {"name": self.inputs[self.example.order[id(value)]].name}}
 
 
-def run(model: Any, args: tuple, kwargs: dict[str, Any]) -> tuple[Any, Any, Any]:
-    """(recorded graph, plan of the result, result) of a model. Buffers that the runs change hold their old values
-    afterwards."""
+@contextmanager
+def kept_buffers(model: Any) -> Iterator[None]:
+    """Buffers that runs inside change hold their old values afterwards."""
     buffers = [b._array for b in model.buffers()] if isinstance(model, Module) else []
     before = [a.copy() for a in buffers]
     try:
-        with no_grad():
-            graph, plan = recorded(model, args, kwargs)
-            for a, b in zip(buffers, before):
-                a[...] = b
-            return graph, plan, model(*args, **kwargs)
-    except CannotCompile as error:
-        raise NotExpressed(str(error)) from None
+        yield
     finally:
         for a, b in zip(buffers, before):
             a[...] = b
 
 
-def check_equal(got: list[Any], expected: list[Any]) -> None:
-    """NotExpressed unless the operators compute the model's result, up to rounding."""
-    for a, b in zip(got, expected, strict=True):
-        if not isinstance(a, Symbol):
-            continue
-        x, y = a.tensor._array, b._array
-        wide = np.abs(y[np.isfinite(y)]).max(initial=0) if y.dtype.kind in "fc" else 0
-        share = ROUNDING if y.dtype.itemsize > 2 else COARSE
-        if x.shape != y.shape or not np.allclose(x, y, share, share * wide, equal_nan=True):
-            raise NotExpressed("export: a fault of this library: the operators compute another result than the model")
+def check_equal(got: list[Any], expected: list[list[Any]]) -> None:
+    """NotExpressed unless the operators compute the model's result, up to rounding. `expected`: for each example."""
+    for a, *each in zip(got, *expected, strict=True):
+        for k, b in enumerate(each):
+            if isinstance(a, Symbol) and not close(a.tensors[k]._array, b._array):
+                raise NotExpressed(
+                    "export: a fault of this library: the operators compute another result than the model"
+                )
+
+
+def close(x: np.ndarray, y: np.ndarray) -> bool:
+    """Whether two results are equal up to rounding."""
+    wide = np.abs(y[np.isfinite(y)]).max(initial=0) if y.dtype.kind in "fc" else 0
+    share = ROUNDING if y.dtype.itemsize > 2 else COARSE
+    return x.shape == y.shape and np.allclose(x, y, share, share * wide, equal_nan=True)
 
 
 def program_json(graph: Any, inputs: list[Any], outputs: list[Any], signature: Any) -> dict[str, Any]:
@@ -177,15 +235,20 @@ def program_json(graph: Any, inputs: list[Any], outputs: list[Any], signature: A
     }  # fmt: skip
 
 
-def structured(plan: Any, leaf: Callable[[str, Any], Any]) -> Any:
-    """The model's result with leaf(kind, what) in place of each tensor or value."""
-    kind, what = plan
+def structured(plans: list[Any], leaf: Callable[[str, list[Any]], Any]) -> Any:
+    """The model's result with leaf(kind, [what of each plan]) in place of each tensor or value."""
+    kind, what = plans[0]
+    each = [plan[1] for plan in plans]
+    if any(plan[0] != kind for plan in plans):
+        raise NotExpressed("the model's result has another structure for other sizes of its dynamic dimensions")
     if kind in ("tensor", "argument", "value"):
-        return leaf(kind, what)
+        return leaf(kind, each)
     if kind == "placed":
-        return structured(what[0], leaf)
+        return structured([plan[0] for plan in each], leaf)
     names, inside = what
-    parts = [structured(part, leaf) for part in inside]
+    if any(len(parts) != len(inside) for _, parts in each):
+        raise NotExpressed("the model's result has another structure for other sizes of its dynamic dimensions")
+    parts = [structured([*several], leaf) for several in zip(*[parts for _, parts in each])]
     if kind == "dict":
         return dict(zip(names, parts))
     return list(parts) if names is list else tuple(parts)

@@ -19,7 +19,7 @@ GROWTH = ((0, 1, 3, 4, 6, 2), (1, 3, 0, 6, 2, 4), (3, 0, 4, 1, 2, 6), (0, 6, 1, 
 
 
 class NotExpressed(Exception):
-    """ONNX has no operator for a step with these arguments; the message gives the reason."""
+    """A file's operators do not express a step with these arguments; the message gives the reason."""
 
 
 class Ambiguous(NotExpressed):

@@ -183,19 +183,6 @@ def test_what_cannot_be_written_is_named(tmp_path):
         assert not (tmp_path / "a.pt2").exists()
 
 
-def test_dynamic_sizes_are_refused(tmp_path):
-    """An archive of fixed sizes in place of one of any sizes would be a wrong result."""
-    dim = rushlight.export.Dim("batch")
-    model, x = nn.Linear(3, 2), rushlight.ones(2, 3)
-    for shapes in (({0: dim},), {"input": {0: "batch"}}, ({0: rushlight.export.Dim.AUTO},)):
-        program = rushlight.export.export(model, (x,), dynamic_shapes=shapes)
-        assert program.module()(rushlight.ones(5, 3)).shape == (5, 2)
-        with pytest.raises(NotImplementedError, match=r"dynamic_shapes(.|\n)*torch\.onnx\.export"):
-            rushlight.export.save(program, tmp_path / "a.pt2")
-    static = rushlight.export.export(model, (x,), dynamic_shapes=({0: None, 1: rushlight.export.Dim.STATIC},))
-    rushlight.export.save(static, tmp_path / "a.pt2")
-
-
 def test_the_archive_is_the_same_each_time(tmp_path):
     model, args = built("perceptron")
     contents = [saved(rushlight.export.export(model, args)) for _ in range(2)]

@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 
 from rushlight.core.tensor import from_array
+from rushlight.onnx.to_onnx.sizes import Size, Varying
 from rushlight.ops.linalg.matmul import dot, linear, mm, mv
 from rushlight.ops.nn import attention, conv, loss, normalization, pool
 from rushlight.ops.nn.resize import blend
 
 from .rules import Step, called, expresses, same
-from .writer import NotExpressed, Symbol
+from .writer import NotExpressed, Symbol, example
 
 called("matmul.default", mm, mv, dot)
 same("default", linear, conv.im2col, conv.col2im)
@@ -82,13 +83,39 @@ def write_repeated_elements(step: Step) -> Symbol:
 
 @expresses(blend)
 def write_resizing(step: Step) -> Symbol:
-    """Resizing along a dimension: a product with the matrix that resizes the identity."""
+    """Resizing along a dimension: a product with the matrix that resizes the identity; for a dynamic size, the operator
+    that resizes an image, of which the other sizes stay."""
     x, dim, how, *back = step.args
-    size = x.shape[dim]
+    if any(isinstance(part, (Size, Varying)) for part in how):
+        return write_dynamic_resizing(step, x, dim, how)
+    size = how[1]
     eye = from_array(np.eye(size, dtype=x.tensor._array.dtype))
     matrix = step.writer.constant(blend(eye, 1, how, *back)._array)
     turned = step.call("transpose.int", x, dim, -1)
     return step.call("transpose.int", step.call("matmul.default", turned, matrix), dim, -1)
+
+
+def write_dynamic_resizing(step: Step, x: Symbol, dim: int, how: tuple) -> Symbol:
+    """Resizing along a dimension of dynamic size."""
+    mode, _, out, _, setting = how
+    name = RESIZED.get((mode, bool(setting) and mode == "nearest", x.ndim - 2))
+    if name is None or dim < 2:
+        raise NotExpressed("ATen has no such resizing of a dynamic dimension")
+    sizes = [out if d == dim else x.shape[d] for d in range(2, x.ndim)]
+    made = step.call(f"{name}.vec", x, sizes, *(() if mode == "nearest" else (bool(setting),)), None)
+    for k, (before, after) in enumerate(zip(x.tensors, made.tensors)):
+        if not np.allclose(blend(before, dim, tuple(example(how, k)))._array, after._array, 1e-4, 1e-5):
+            raise NotExpressed("ATen resizes a dynamic dimension by the result's size, and not by this factor")
+    return made
+
+
+# (mode, whether it takes the nearest element exactly, dimensions of an image) -> operator
+RESIZED = {
+    **{("nearest", False, k): f"upsample_nearest{k}d" for k in (1, 2, 3)},
+    **{("nearest", True, k): f"_upsample_nearest_exact{k}d" for k in (1, 2, 3)},
+    ("linear", False, 1): "upsample_linear1d", ("linear", False, 2): "upsample_bilinear2d",
+    ("linear", False, 3): "upsample_trilinear3d", ("bicubic", False, 2): "upsample_bicubic2d",
+}  # fmt: skip
 
 
 # -- normalization -----------------------------------------------------------------------------------

@@ -4,6 +4,9 @@ by name alone. torch's reader looks arguments up by these names."""
 from __future__ import annotations
 
 _SCHEMAS = """
+    _upsample_nearest_exact1d.vec input output_size scale_factors
+    _upsample_nearest_exact2d.vec input output_size scale_factors
+    _upsample_nearest_exact3d.vec input output_size scale_factors
     abs.default self
     acos.default self
     acosh.default self
@@ -24,6 +27,7 @@ _SCHEMAS = """
     angle.default self
     any.default self
     any.dim self dim keepdim
+    arange.start_step start end step * dtype layout device pin_memory
     argmax.default self dim keepdim
     argmin.default self dim keepdim
     as_strided.default self size stride storage_offset
@@ -121,6 +125,7 @@ _SCHEMAS = """
     lgamma.default self
     linalg_vector_norm.default self ord dim keepdim * dtype
     linear.default input weight bias
+    linspace.default start end steps * dtype layout device pin_memory
     log.default self
     log10.default self
     log1p.default self
@@ -216,9 +221,13 @@ _SCHEMAS = """
     unbind.int self dim
     unfold.default self dimension size step
     unsqueeze.default self dim
+    upsample_bicubic2d.vec input output_size align_corners scale_factors
+    upsample_bilinear2d.vec input output_size align_corners scale_factors
+    upsample_linear1d.vec input output_size align_corners scale_factors
     upsample_nearest1d.vec input output_size scale_factors
     upsample_nearest2d.vec input output_size scale_factors
     upsample_nearest3d.vec input output_size scale_factors
+    upsample_trilinear3d.vec input output_size align_corners scale_factors
     var.correction self dim * correction keepdim
     where.self condition self other
     xlogy.Tensor self other

@@ -7,10 +7,12 @@ from typing import Any
 import numpy as np
 
 from rushlight.kernels.index import HERE
+from rushlight.onnx.to_onnx.sizes import together
 from rushlight.ops.index import along_dim, getitem, index_tensors
 from rushlight.ops.shape import pad, views
 from rushlight.ops.tensor import traced_writes
 
+from .dynamic_sizes import in_trace
 from .rules import Step, called, expresses, same
 from .writer import NotExpressed, Symbol
 
@@ -37,7 +39,7 @@ def write_unflatten(step: Step) -> Symbol:
 @expresses(views.rolled)
 def write_roll(step: Step) -> Symbol:
     x, moves, axes, back = (*step.args, False)[:4]
-    return step.call("roll.default", x, [-n if back else n for n in moves], [*axes])
+    return step.call("roll.default", x, [0 - n if back else n for n in moves], [*axes])
 
 
 @expresses(pad.bordered)
@@ -85,8 +87,8 @@ def basic(step: Step, x: Symbol, parts: list[Any]) -> Symbol:
         if part is None:
             made = step.call("unsqueeze.default", made, dim)
         elif isinstance(part, slice):
-            start, stop, stride = part.indices(made.shape[dim])
-            if stride < 0:
+            start, stop, stride = bounds(part, [t.shape[dim] for t in made.tensors])
+            if not isinstance(stride, int) or stride < 0:
                 raise NotExpressed("a slice goes backwards")
             if (start, stop, stride) != (0, made.shape[dim], 1):
                 made = step.call("slice.Tensor", made, dim, start, stop, stride)
@@ -95,6 +97,11 @@ def basic(step: Step, x: Symbol, parts: list[Any]) -> Symbol:
             continue
         dim += 1
     return step.call("alias.default", made) if made is x else made
+
+
+def bounds(part: slice, sizes: list[int]) -> list[Any]:
+    """(start, stop, step) of a slice, for the sizes of a dimension in each example."""
+    return [*map(together, zip(*[in_trace(part, k).indices(n) for k, n in enumerate(sizes)]))]
 
 
 @expresses(index_tensors.index)
