@@ -18,7 +18,7 @@ class SizeName(NamedTuple):
 
 
 class Number(NamedTuple):
-    """An integer in a program: its name, or itself if it is known; its values in the traces; its expression."""
+    """An integer in a program: the name of a node or a known integer, a value for each trace, and an expression."""
 
     symbol: SizeName | int
     value: int | Size
