@@ -78,7 +78,7 @@ MODELS = {
     ),
     "forecast": Model("Fracast", "fracast", ("fracast/weights/model.safetensors",), TORCH, "Apache-2.0"),
 }
-HEAD = f"""# Zoo
+HEAD = f"""# Pretrained models
 
 Pretrained models of other people, from packages of the Python package index. Each does its job in a program
 of about 20 lines on data that the program makes, or that a package ships. The programs ran under rushlight, and under torch
