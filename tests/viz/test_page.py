@@ -1046,7 +1046,7 @@ def test_the_operands_of_a_square_are_told_apart(browser, tmp_path):
     assert "the derivative by the first x alone is the second x = 3; x gets 1 · 3 = 3." in said[0]
     assert "the derivative by the second x alone is the first x = 3; x gets 1 · 3 = 3." in said[1]
     tab = tab_of(browser, tmp_path / "page.html")
-    assert tab.inner_text(".node.output .name").endswith(" = x * x")
+    assert tab.text_content(".node.output .name").endswith(" = x * x")
     tab.keyboard.press("b")
     tab.keyboard.press("ArrowRight")
     sent = tab.locator(".send").all_inner_texts()
