@@ -305,7 +305,7 @@ class Content:
         return f"{name} = {kind_of(node)}"
 
     def forward(self, node: Node) -> str | None:
-        """The op as a formula of its inputs' names. `x * x` stays: the page tells the first x and the second x apart."""
+        """The op as a formula of its inputs' names. `x * x` stays, since the page tells both x apart."""
         step = self.formulas.step(node)
         text = step if any(place_of(node, slot) for slot in range(len(node.edges))) else squares(step)
         return text if len(text) <= MAX_FORMULA_LETTERS else None
