@@ -18,9 +18,10 @@ from rushlight.viz.training_pictures import (
     histograms,
     training,
 )
+from rushlight.viz.watching import Landscape, Live, Path, landscape, live
 
 __all__ = [
-    "Box", "Drawing", "Graph", "LayerLog", "Log", "Plot", "TrainingPage", "attention", "confusion", "decision_boundary",
-    "dot", "filters", "graph", "histograms", "html", "module_calls", "plot", "png", "print_graph", "steps", "svg",
-    "training",
+    "Box", "Drawing", "Graph", "Landscape", "LayerLog", "Live", "Log", "Path", "Plot", "TrainingPage", "attention",
+    "confusion", "decision_boundary", "dot", "filters", "graph", "histograms", "html", "landscape", "live",
+    "module_calls", "plot", "png", "print_graph", "steps", "svg", "training",
 ]  # fmt: skip

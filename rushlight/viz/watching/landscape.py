@@ -93,9 +93,10 @@ def loss_at(vector: np.ndarray, parameters: list[Tensor], loss: Callable[[], Any
 
 
 class Landscape:
-    """The loss around a path, from `viz.landscape`. `xs`, `ys`: places along the two main directions; `values`: the loss
-    at each (len(ys), len(xs)); `path`: (points, 2); `path_losses`: the loss of the recorded parameters themselves, not
-    of their places on the plane; `steps`: their steps; `shares`: the part of the path's variance along each direction.
+    """The loss around a path, from `viz.landscape`. `xs`, `ys`: places along the two main directions; `values`: the
+    loss at each (len(ys), len(xs)); `path`: (points, 2); `path_losses`: the loss of the recorded parameters themselves,
+    not of their places on the plane; `steps`: their steps; `shares`: the part of the path's variance along each
+    direction.
 
     >>> path = rushlight.viz.Path([rushlight.ones(2)])
     >>> path.record()

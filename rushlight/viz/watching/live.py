@@ -8,17 +8,19 @@ from collections.abc import Callable
 from time import monotonic, sleep
 from typing import Any
 
-from rushlight.base.errors import type_error
+from rushlight.base.errors import runtime_error, type_error
 from rushlight.nn.module import Module
 from rushlight.viz.page import Page, assembled
 from rushlight.viz.training_page import number
 from rushlight.viz.watching.gate import Gate
+from rushlight.viz.watching.landscape import Landscape, landscape
 from rushlight.viz.watching.layers import Layers
 from rushlight.viz.watching.observer import Observer
-from rushlight.viz.watching.samples import short
+from rushlight.viz.watching.path import Path
 
 FRAME, SCRIPTS = "watching/live.html", ("numbers.js", "watching/live.js")
 GONE = 2.0  # seconds without a request after which no page counts as open
+LANDSCAPE_SECONDS = 120.0  # that a landscape may take, with the wait for the end of the step
 LAST_LOOK = 1.0  # seconds that the end of the training waits for an open page to fetch the last numbers
 
 
@@ -77,6 +79,7 @@ class Live:
         self.port, self.waits, self.quiet = port, wait, quiet
         self.server: Any = None
         self.ended = False
+        self.path: Path | None = None  # the parameters at the recorded steps; None for very large models
         self.looked = 0.0  # time of the last request for the state
         self.final = False  # whether a page has the state after the end
 
@@ -105,6 +108,7 @@ class Live:
             {
                 ("GET", ""): lambda query: ("text/html", self.html()),
                 ("GET", "state"): self.state,
+                ("GET", "landscape"): lambda query: ("text/html", self.landscape_page()),
                 **{("POST", name): self.action(name) for name in ("pause", "go", "step")},
             },
             self.port,
@@ -113,6 +117,7 @@ class Live:
             print(f"rushlight live: {self.address}", file=sys.stderr, flush=True)
         if self.waits:
             self.observer.after_each_step.append(self.await_page)
+        self.observer.after_records.append(self.record_path)
         self.observer.start()
         atexit.register(self.close)
 
@@ -124,6 +129,7 @@ class Live:
         self.observer.stop()
         self.ended = True
         self.gate.close()
+        self.gate.enter()  # jobs of the page that wait for the end of a step
         until = monotonic() + LAST_LOOK
         while not self.final and monotonic() < min(until, self.looked + GONE):
             sleep(0.02)
@@ -144,6 +150,39 @@ class Live:
         while self.waits and not self.looked and not self.ended:
             sleep(0.02)
         self.waits = False
+
+    # -- the path ----------------------------------------------------------------------------------
+
+    def record_path(self) -> None:
+        """Record the parameters of all layers, at each record of the page."""
+        shown = self.layers.parameters
+        if self.path is None or len(self.path.parameters) != len(shown):
+            try:
+                self.path = Path(shown)
+            except (ValueError, TypeError):  # too large, none, or of another kind
+                return
+        self.path.count = self.count
+        self.path.record()
+
+    def landscape_page(self) -> Page:
+        """The landscape of the loss of the last recorded batch, which the training's thread computes between two steps
+        (after the training: this thread). RuntimeError if the page does not know how to compute the loss."""
+        if self.ended:
+            return self.surface().html()
+        return self.gate.between_steps(self.surface, LANDSCAPE_SECONDS).html()
+
+    def surface(self) -> Landscape:
+        loss, models = self.observer.batch, [*self.layers.models.values()]
+        if self.path is None or loss is None or len(self.path.found) < 2:
+            raise runtime_error(
+                "the landscape needs two recorded steps, fewer than 2.5 million parameters, and a loss of "
+                "nn.functional that takes the model's output",
+                "give a loss of your own: viz.landscape(page.path, lambda: ...)",
+            )
+        try:
+            return landscape(self.path, loss, model=models[-1] if models else None)
+        finally:
+            self.observer.compared.last = None  # no prediction of the training
 
     # -- the server's answers ----------------------------------------------------------------------
 

@@ -18,12 +18,12 @@ from rushlight.core.mode import mode
 from rushlight.optim.optimizer import EVERYWHERE
 from rushlight.viz.watching.gate import Gate
 from rushlight.viz.watching.layers import Layers
-from rushlight.viz.watching.predictions import Compared, losses, predictions, shown
+from rushlight.viz.watching.predictions import Compared, batch_of, losses, predictions, shown
 from rushlight.viz.watching.sample import Sample, array_of
 from rushlight.viz.watching.samples import short
 
-INTERVAL = 0.4  # seconds between two steps that are recorded in full: more than two a second
-SHARE = 0.02  # of the time, for records; a model with many layers is recorded more rarely
+INTERVAL = 0.33  # seconds between two steps that are recorded in full: more than two a second
+SHARE = 0.025  # of the time, for records; a model with many layers is recorded more rarely
 MAX_RECORDS = 240  # then every second one is dropped
 MAX_LOSSES = 4000
 
@@ -45,11 +45,14 @@ class Observer:
         self.roots: deque[Any] = deque(maxlen=64)  # losses of the backwards since the last step, as arrays
         self.compared = Compared()
         self.sample: Sample | None = None
-        self.due = self.spent = 0.0  # the time of the next record; seconds spent on records
+        self.due = 0.0  # the time of the next record
+        self.spent = self.cost = 0.0  # seconds: for all records, and for the one that is being made
         self.began = perf_counter()
         self.undo: list[Callable[[], None]] = []
         self.lock = Lock()
         self.after_each_step: list[Callable[[Any], None]] = []
+        self.after_records: list[Callable[[], None]] = []
+        self.batch: Callable[[], Any] | None = None  # computes the loss of the last recorded batch again
 
     # -- hooks -------------------------------------------------------------------------------------
 
@@ -58,7 +61,7 @@ class Observer:
         for name in losses():
             self.assign(nn.functional, name, self.compared.watch(name, getattr(nn.functional, name)))
         engine = sys.modules["rushlight.core.backward"]
-        self.assign(engine, "add_gradients", self.backward(engine.add_gradients))  # type: ignore[attr-defined]
+        self.assign(engine, "add_gradients", self.backward(engine.add_gradients))
         for kind, hook in (("step_pre", self.before_step), ("step_post", self.after_step)):
             self.undo.append(EVERYWHERE.add(kind, hook).remove)
         self.arm()
@@ -115,9 +118,11 @@ class Observer:
             begin = perf_counter()
             if optimizer in self.sample.stepped:
                 self.finish()  # another optimizer made no step this time
+                self.pay(begin)
+                self.plan()
             else:
                 self.sample.before_update(optimizer, self.layers.of(optimizer))
-            self.spent += perf_counter() - begin
+                self.pay(begin)
 
     def after_step(self, optimizer: Any, args: Any, kwargs: Any) -> None:
         if optimizer not in self.optimizers:
@@ -131,7 +136,8 @@ class Observer:
             self.sample.after_update(optimizer, self.layers.of(optimizer))
             if len(self.sample.stepped) >= len(self.optimizers):
                 self.finish()
-            self.spent += perf_counter() - begin
+            self.pay(begin)
+            self.plan()
         for call in self.after_each_step:
             call(optimizer)
         self.gate.enter()
@@ -141,7 +147,18 @@ class Observer:
         begin = perf_counter()
         if self.sample is None and (self.gate.paused or begin >= self.due):
             self.arm()
-            self.spent += perf_counter() - begin
+            self.pay(begin)
+
+    def pay(self, begin: float) -> None:
+        """Add the time since `begin` to the cost of the record."""
+        self.cost += perf_counter() - begin
+
+    def plan(self) -> None:
+        """After a record: the time of the next one."""
+        if self.sample is None:
+            self.due = perf_counter() + max(INTERVAL, self.cost / SHARE)
+            self.spent += self.cost
+            self.cost = 0.0
 
     def note_loss(self, optimizer: Any) -> None:
         """The mean of the losses from which backward began since the last step."""
@@ -167,6 +184,7 @@ class Observer:
         if self.sample is not None:
             self.sample.seconds = perf_counter() - self.sample.began
             self.finish()
+            self.plan()
         self.gate.enter()
         self.arm_if_due()
 
@@ -176,14 +194,10 @@ class Observer:
         """Turn the sample into a record."""
         sample, self.sample = self.sample, None
         assert sample is not None
-        begin = perf_counter()
         sample.stop()
-        calls = [(m, call) for m, call in sample.calls.items() if m in self.layers.models.values()]
-        batch, output = calls[-1][1] if calls else (None, None)
-        if self.predict is not None:
-            told = shown(self.predict())
-        else:
-            told = predictions(self.compared.last, batch, output)
+        calls = [(m, *call) for m, call in sample.calls.items() if m in self.layers.models.values()]
+        told = self.predicted(calls)
+        self.batch = batch_of(calls, self.compared.last)
         record = {"p": sample.changes, "a": sample.activations(self.layers.number)}
         latest = json.dumps({"ops": sample.ops(), "predictions": told, "ms": short(1000 * sample.seconds)})
         text = json.dumps(record)[1:-1]
@@ -194,7 +208,17 @@ class Observer:
             if len(self.records) > MAX_RECORDS:
                 del self.records[1 : MAX_RECORDS // 2 : 2]
         self.compared.last = None
-        self.due = perf_counter() + max(INTERVAL, (perf_counter() - begin) / SHARE)
+        for call in self.after_records:
+            call()
+
+    def predicted(self, calls: list[tuple]) -> dict[str, Any] | None:
+        """The predictions for the page. `calls`: (model, arguments, keyword arguments, output)."""
+        if self.predict is not None:
+            return shown(self.predict())
+        if not calls:
+            return predictions(self.compared.last, None, None)
+        _, args, _, output = calls[-1]
+        return predictions(self.compared.last, array_of(args[0]) if args else None, array_of(output))
 
     def state(self, since: int = 0, losses: int = 0, version: int = -1) -> str:
         """The news as JSON: records with a number above `since`, losses of steps above `losses`, and the layers if
@@ -204,5 +228,7 @@ class Observer:
             points = [point for point in self.losses if point[0] > losses]
             latest, count = self.latest, self.count
         meta = self.layers.meta() if self.layers.version != version else None
-        head = json.dumps({"count": count, "seconds": short(perf_counter() - self.began), "losses": points, "meta": meta})
+        head = json.dumps(
+            {"count": count, "seconds": short(perf_counter() - self.began), "losses": points, "meta": meta}
+        )
         return f'{head[:-1]},{latest},"records":[{",".join(records)}]}}'

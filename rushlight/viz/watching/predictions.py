@@ -36,10 +36,10 @@ def losses() -> list[str]:
 
 
 class Compared:
-    """The last call of a loss function: its name, input and target as arrays."""
+    """The last call of a loss function: its name, input and target as arrays, and the call with another input."""
 
     def __init__(self) -> None:
-        self.last: tuple[str, np.ndarray, np.ndarray] | None = None
+        self.last: tuple[str, np.ndarray, np.ndarray, Callable[[Any], Any]] | None = None
 
     def watch(self, name: str, function: Callable) -> Callable:
         """The loss function, which also keeps references to its two arrays."""
@@ -52,17 +52,33 @@ class Compared:
                 target = args[1] if len(args) > 1 else kwargs.get("target")
                 ours, theirs = array_of(input), array_of(target)
                 if ours is not None and theirs is not None:
-                    self.last = name, ours, theirs
+                    rest = {**kwargs, "target": target} if len(args) < 2 else kwargs
+                    rest.pop("input", None)
+                    self.last = name, ours, theirs, lambda other: function(other, *args[1:], **rest)
             return function(*args, **kwargs)
 
         return run
 
 
+def batch_of(calls: list[tuple], compared: Any) -> Callable[[], Any] | None:
+    """A function that computes the last batch's loss again: the model's output must have gone to the loss, in any
+    shape. `calls`: (model, arguments, keyword arguments, output); `compared`: `Compared.last`. None if it did not."""
+    for model, args, kwargs, output in reversed(calls):
+        array = array_of(output)
+        if array is None or compared is None:
+            continue
+        _, scores, _, loss = compared
+        same = array.size == scores.size and array.ctypes.data == scores.ctypes.data
+        if same and array.flags.c_contiguous and scores.flags.c_contiguous:
+            return lambda: loss(model(*args, **kwargs).reshape(scores.shape))
+    return None
+
+
 def predictions(compared: Any, batch: Any, output: Any) -> dict[str, Any] | None:
-    """What the page shows. `compared`: (loss, its input, its target) or None; `batch`, `output`: the first argument and
-    the result of the model, arrays or None."""
+    """What the page shows. `compared`: (loss, its input, its target, ...) or None; `batch`, `output`: the first argument
+    and the result of the model, arrays or None."""
     if compared is not None:
-        name, scores, target = compared
+        name, scores, target, _ = compared
         if name in SCORES and scores.ndim > 1 and target.size and scores.shape[1] > 1:
             return of_classes(SCORES[name], scores, target, batch)
         if name in BINARY and scores.shape == target.shape and scores.size:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hmac
 import secrets
 from collections.abc import Callable
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 from typing import Any
@@ -89,9 +90,7 @@ def handler(server: Server) -> type[BaseHTTPRequestHandler]:
             """No lines in the program's terminal."""
 
         def handle(self) -> None:
-            try:
+            with suppress(OSError):  # the browser has closed the connection
                 super().handle()
-            except OSError:
-                pass  # the browser has closed the connection
 
     return Handler
