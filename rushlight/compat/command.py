@@ -12,6 +12,9 @@ run in order. Arguments after the program's name are passed to the program.
 --teach warns of silent mistakes on stderr: gradients that are not cleared, softmax
 before cross_entropy, evaluation in training mode and others; the list:
 https://rushlight-py.github.io/rushlight/use/teach.html
+--live prints the address of a local page that shows the training while it runs:
+losses, layers, predictions and slow ops, with buttons to pause and to make single
+steps. The model and the loss are found when the optimizer makes its first step.
 """
 CHECK = """\
 List the names of torch that a script or notebook uses and that rushlight lacks
@@ -24,11 +27,15 @@ some are missing, 2 if the file cannot be checked.
 def add_run(commands: argparse._SubParsersAction) -> None:
     run = commands.add_parser(
         "run", help="run a PyTorch program without changes", description=RUN, allow_abbrev=False,
-        usage="rushlight run [-h] [--teach] (SCRIPT.py | NOTEBOOK.ipynb | -m MODULE) [ARGUMENT ...]",
+        usage="rushlight run [-h] [--teach] [--live] [--wait] (SCRIPT.py | NOTEBOOK.ipynb | -m MODULE) [ARGUMENT ...]",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )  # fmt: skip
     run.add_argument("-m", dest="module", action="store_true", help="the program is a module, as for python -m")
     run.add_argument("--teach", action="store_true", help="warn of silent mistakes of the training loop")
+    run.add_argument("--live", action="store_true", help="show the training on a local page while it runs")
+    run.add_argument(
+        "--wait", action="store_true", help="with --live: wait after the first step until the page is open"
+    )
     run.add_argument("program", help="a script, a notebook, or with -m a module")
     run.add_argument("arguments", nargs=argparse.REMAINDER, help="arguments of the program (its sys.argv)")
     run.set_defaults(run=run_program, command="run")
@@ -37,8 +44,12 @@ def add_run(commands: argparse._SubParsersAction) -> None:
 def run_program(arguments: argparse.Namespace) -> int:
     from rushlight.compat.run import NotAProgram, fail, run
 
+    if arguments.wait and not arguments.live:
+        print("rushlight run: --wait needs --live", file=sys.stderr)
+        return 2
+    a = arguments
     try:
-        run(arguments.program, arguments.arguments, arguments.module, arguments.teach)
+        run(a.program, a.arguments, a.module, a.teach, live=a.live, wait=a.wait)
     except NotAProgram as error:
         print(f"rushlight run: {error}", file=sys.stderr)
         return 2

@@ -18,11 +18,15 @@ class NotAProgram(Exception):
     """The target is not a program; the message gives the reason."""
 
 
-def run(target: str, arguments: Sequence[str] = (), module: bool = False, teach: bool = False) -> None:
+def run(
+    target: str, arguments: Sequence[str] = (), module: bool = False, teach: bool = False, live: bool = False,
+    wait: bool = False,
+) -> None:  # fmt: skip
     """Run a program as `python` would: its arguments in sys.argv, its folder first on the path.
 
     `module`: `target` is a module's name, as for `python -m`. A file that ends in .ipynb is a notebook: its code cells
-    run in order, and the last expression of each is shown. `teach`: warn of silent mistakes (`rushlight.teach`)."""
+    run in order, and the last expression of each is shown. `teach`: warn of silent mistakes (`rushlight.teach`).
+    `live`: show the training on a local page (`rushlight.viz.live`); `wait`: after one step, wait for the page."""
     if not module:
         check_readable(target)
     notebook = cells(target) if not module and target.endswith(".ipynb") else None
@@ -31,6 +35,10 @@ def run(target: str, arguments: Sequence[str] = (), module: bool = False, teach:
         from rushlight.teaching import teach as watch  # loads nn, optim and the data loader
 
         watch()
+    if live:
+        from rushlight.viz import live as page  # loads nn and optim
+
+        page(wait=wait).start()
     sys.argv = [target, *arguments]
     sys.path.insert(0, "" if module else str(Path(target).resolve().parent))
     if module:

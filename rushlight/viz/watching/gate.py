@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from threading import Condition, Event
 from typing import Any
 
@@ -59,6 +60,8 @@ class Gate:
             self.jobs.append(run)
             self.condition.notify_all()
         if not done.wait(seconds):
+            with suppress(ValueError):  # it has just begun
+                self.jobs.remove(run)
             raise TimeoutError("the training has made no step")
         if isinstance(result[0], Exception):
             raise result[0]

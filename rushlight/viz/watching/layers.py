@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
+from itertools import chain, count
 from typing import Any
 
+from rushlight.base.errors import user_frame
 from rushlight.viz.node_names import spoken
 
 MAX_LAYERS = 64  # rows of the page; the page gives the number of layers left out
@@ -26,7 +29,7 @@ class Layers:
     def add(self, name: str, model: Any) -> None:
         """Add a row for each module of the model that has parameters of its own or no children. `name` stands before
         the names of layers; it may be empty."""
-        self.models[name or type(model).__name__] = model
+        self.models[unique(name or type(model).__name__, self.models)] = model
         self.version += 1
         found = [*model.named_modules()]
         rows = [(path, m) for path, m in found if m._parameters or not m._modules]
@@ -69,8 +72,9 @@ class Layers:
         for module in called:
             own = {id(p) for p in module.parameters()}
             if own & mine.keys() - self.known.keys():
-                several = bool(self.models) or len([m for m in called if has_any(m, mine)]) > 1
-                self.add(type(module).__name__ if several else "", module)
+                kind = type(module).__name__ if self.models else ""
+                name = variable_of(module) or kind
+                self.add(name and unique(name, self.models), module)
             mine = {key: p for key, p in mine.items() if key not in own}
         missing = [p for key, p in mine.items() if key not in self.known and key not in self.not_shown]
         if missing:
@@ -81,12 +85,24 @@ class Layers:
         shapes = ["×".join(map(str, p.shape)) or "one number" for p in self.parameters]
         return {
             "version": self.version,
-            "title": ", ".join(type(m).__name__ for m in self.models.values()) or "tensors",
+            "title": ", ".join(self.models) or "tensors",
             "layers": self.rows,
             "parameters": [{"name": spoken(n), "shape": s} for n, s in zip(self.names, shapes)],
             "leftOut": self.left_out,
         }
 
 
-def has_any(module: Any, parameters: dict[int, Any]) -> bool:
-    return any(id(p) in parameters for p in module.parameters())
+def unique(name: str, names: Container[str]) -> str:
+    """The name, with a number if it is taken."""
+    return next(n for n in chain([name], (f"{name}{i}" for i in count(2))) if n not in names)
+
+
+def variable_of(module: Any) -> str:
+    """The user's variable that holds the module: the innermost frame's; "" if none does."""
+    frame = user_frame(2)
+    while frame is not None:
+        for name, value in frame.f_locals.items():
+            if value is module and not name.startswith("_") and name != "self":
+                return name
+        frame = frame.f_back
+    return ""

@@ -339,7 +339,7 @@ at("toggle").onclick = () => act(at("toggle").textContent.includes("pause") ? "p
 at("one").onclick = () => act("step");
 at("which").onchange = () => { parameter = at("which").value; maps(); };
 addEventListener("keydown", event => {
-  if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("button, select, a, pre")) return;
+  if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest(event.key === " " ? "button, select, a, pre" : "select")) return;
   const key = { " ": "toggle", ArrowRight: "one", n: "one" }[event.key];
   if (!key || at(key).disabled) return;
   event.preventDefault();

@@ -35,8 +35,8 @@ def live(
     `model`: a module; or a dict {name: module}; None: the modules are found from the first step of an optimizer. The
     training loop stays as it is: a step of an optimizer that changes parameters of the model is a step of the page.
     `predict`: a function of no arguments that the page calls about twice a second; the page shows the text or tensor
-    that it returns in place of the last batch's predictions. `port`: of the local server; 0: a free one. `wait`: the
-    first step waits until a page is open. `quiet`: the address is not printed.
+    that it returns in place of the last batch's predictions. `port`: of the local server; 0: a free one. `wait`: after
+    its first step the training waits until a page is open. `quiet`: the address is not printed.
 
     The page is at `.address`, on 127.0.0.1 with a secret token. It closes with the program, or by `.close()`. The
     numbers of the training stay the same to the bit. TypeError for a model that is no module.
@@ -146,7 +146,7 @@ class Live:
         self.observer.by_hand(number(loss))
 
     def await_page(self, optimizer: Any) -> None:
-        """Hold the first step until a page is open."""
+        """After the first step, wait until a page is open."""
         while self.waits and not self.looked and not self.ended:
             sleep(0.02)
         self.waits = False

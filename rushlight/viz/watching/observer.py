@@ -41,6 +41,8 @@ class Observer:
         self.records: list[tuple[int, str]] = []
         self.latest = '"ops":[],"predictions":null'  # of the newest record
         self.optimizers: WeakSet[Any] = WeakSet()
+        self.unknown: WeakSet[Any] = WeakSet()  # optimizers whose modules the next record finds
+        self.ignored: WeakSet[Any] = WeakSet()  # optimizers of parameters that the page does not show
         self.places: list[int] = []  # ids of the optimizers, in the order of their first steps
         self.roots: deque[Any] = deque(maxlen=64)  # losses of the backwards since the last step, as arrays
         self.compared = Compared()
@@ -99,15 +101,19 @@ class Observer:
         self.sample.start()
 
     def watched(self, optimizer: Any) -> bool:
-        """Whether the page shows this optimizer's steps; new ones are looked at once."""
-        if optimizer in self.optimizers:
-            return True
+        """Whether the page shows this optimizer's steps. The modules of a new one are those called in its step, which
+        only a recorded step has."""
+        if optimizer in self.optimizers or optimizer in self.ignored:
+            return optimizer in self.optimizers
         if self.discovers:
             if self.sample is None:
-                self.due = 0.0  # the next step tells its modules
-            else:
-                self.layers.adopt(optimizer, [*self.sample.calls])
+                self.unknown.add(optimizer)
+                self.due = 0.0
+                return False
+            self.unknown.discard(optimizer)
+            self.layers.adopt(optimizer, [*self.sample.calls])
         if not self.layers.of(optimizer):
+            self.ignored.add(optimizer)
             return False
         self.optimizers.add(optimizer)
         self.places.append(id(optimizer))
@@ -126,15 +132,13 @@ class Observer:
 
     def after_step(self, optimizer: Any, args: Any, kwargs: Any) -> None:
         if optimizer not in self.optimizers:
-            if self.discovers and self.due == 0.0 and self.sample is None:
-                self.arm()
             return
         self.count += 1
         self.note_loss(optimizer)
         if self.sample is not None:
             begin = perf_counter()
             self.sample.after_update(optimizer, self.layers.of(optimizer))
-            if len(self.sample.stepped) >= len(self.optimizers):
+            if len(self.sample.stepped) >= len(self.optimizers) + len(self.unknown):
                 self.finish()
             self.pay(begin)
             self.plan()

@@ -75,8 +75,8 @@ def batch_of(calls: list[tuple], compared: Any) -> Callable[[], Any] | None:
 
 
 def predictions(compared: Any, batch: Any, output: Any) -> dict[str, Any] | None:
-    """What the page shows. `compared`: (loss, its input, its target, ...) or None; `batch`, `output`: the first argument
-    and the result of the model, arrays or None."""
+    """What the page shows. `compared`: (loss, its input, its target, ...) or None; `batch`, `output`: the first
+    argument and the result of the model, arrays or None."""
     if compared is not None:
         name, scores, target, _ = compared
         if name in SCORES and scores.ndim > 1 and target.size and scores.shape[1] > 1:

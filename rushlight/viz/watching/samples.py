@@ -44,7 +44,7 @@ def histogram(values: np.ndarray) -> list[Any] | None:
     low, high = float(finite.min()), float(finite.max())
     width = high - low
     if width > 0 and math.isfinite(width):
-        bins = ((finite - low) * (BINS / width)).astype(np.int64)
+        bins = ((finite - low) / width * BINS).astype(np.int64)
         counts = np.bincount(np.minimum(bins, BINS - 1), minlength=BINS)
     else:
         counts = np.zeros(BINS, np.int64)
