@@ -11,7 +11,7 @@ from rushlight.nn import functional as F
 from rushlight.nn.hooks import Hooked
 from rushlight.optim.optimizer import EVERYWHERE
 from rushlight.profiler.clocks import RUNNING
-from rushlight.viz.watching import observer
+from rushlight.viz.watching import observer, sample
 
 
 def network():
@@ -93,7 +93,8 @@ def test_predictions_are_the_models(often):
         assert [p for _, p in row["best"]] == pytest.approx([expected[c] for c in best], rel=1e-3)
 
 
-def test_slow_ops_are_those_of_the_step(often):
+def test_slow_ops_are_those_of_the_step(often, monkeypatch):
+    monkeypatch.setattr(sample, "MAX_OPS", 100)
     model = network()
     with viz.live(model, quiet=True) as page:
         steps(model, 3)
