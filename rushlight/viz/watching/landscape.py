@@ -55,7 +55,7 @@ def landscape(
         raise ValueError(f"viz.landscape: points must be an int of at least {MIN_POINTS}, not {points!r}")
     places, directions, shares = path.plane()
     low, high = places.min(0), places.max(0)
-    reach = margin * np.maximum(high - low, 0.2 * (high - low).max())  # a path along one direction is no line
+    reach = margin * np.maximum(high - low, 0.2 * (high - low).max())  # a path along one direction has a plane, too
     xs, ys = (np.linspace(a - r, b + r, points) for a, b, r in zip(low, high, reach))
     last = path.found[-1].astype(np.float64)
     with no_grad(), evaluating(model), kept(path.parameters):

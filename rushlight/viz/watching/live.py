@@ -39,7 +39,7 @@ def live(
     its first step the training waits until a page is open. `quiet`: the address is not printed.
 
     The page is at `.address`, on 127.0.0.1 with a secret token. It closes with the program, or by `.close()`. The
-    numbers of the training stay the same to the bit. TypeError for a model that is no module.
+    numbers of the training stay the same to the bit. TypeError for a model that is not a module.
 
     >>> model = rushlight.nn.Linear(2, 1)
     >>> optimizer = rushlight.optim.SGD(model.parameters(), lr=0.1)
@@ -187,7 +187,7 @@ class Live:
     # -- the server's answers ----------------------------------------------------------------------
 
     def html(self) -> Page:
-        """The page as text; it asks the local server for its numbers."""
+        """The page as text; its script fetches the numbers from the local server."""
         return assembled(FRAME, "Live training", SCRIPTS, {"numbers": []})
 
     def state(self, query: dict[str, str]) -> tuple[str, str]:

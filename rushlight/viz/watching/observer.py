@@ -1,4 +1,4 @@
-"""What is recorded while a training runs: the loss of each step, and some steps in full."""
+"""Records of a running training: the loss of each step, and some steps in full."""
 
 from __future__ import annotations
 
@@ -101,8 +101,8 @@ class Observer:
         self.sample.start()
 
     def watched(self, optimizer: Any) -> bool:
-        """Whether the page shows this optimizer's steps. The modules of a new one are those called in its step, which
-        only a recorded step has."""
+        """Whether the page shows the steps of this optimizer. The modules of a new optimizer are found among the modules
+        called in a recorded step."""
         if optimizer in self.optimizers or optimizer in self.ignored:
             return optimizer in self.optimizers
         if self.discovers:

@@ -37,7 +37,7 @@ class Path:
         self.parameters = list({id(p): p for p in found}.values())
         arrays = [array_of(p) for p in self.parameters]
         if any(a is None or a.dtype.kind != "f" for a in arrays):
-            raise type_error("viz.Path: a parameter is no dense tensor of real numbers", "give a module, or tensors")
+            raise type_error("viz.Path: a parameter is not a dense tensor of real numbers", "give a module, or tensors")
         self.size = sum(p.numel() for p in self.parameters)
         if not 0 < self.size <= MAX_NUMBERS // MIN_POINTS:
             raise value_error(

@@ -253,7 +253,7 @@ def test_a_compiled_model_keeps_its_program(often):
     model = network()
     fast = torch.compile(model)
     plain = network()
-    steps(fast, 1)
+    steps(fast, 3)
     programs = torch.compiler.programs(fast)
     with viz.live(model, quiet=True) as page:
         steps(fast, 4)
@@ -263,7 +263,7 @@ def test_a_compiled_model_keeps_its_program(often):
     assert found["records"][-1]["p"]["0"][1] is not None
     assert programs
     assert torch.compiler.programs(fast) == programs
-    steps(plain, 1)
+    steps(plain, 3)
     steps(plain, 4)
     for a, b in zip(model.parameters(), plain.parameters()):
         torch.testing.assert_close(a, b)
