@@ -101,8 +101,8 @@ class Observer:
         self.sample.start()
 
     def watched(self, optimizer: Any) -> bool:
-        """Whether the page shows the steps of this optimizer. The modules of a new optimizer are found among the modules
-        called in a recorded step."""
+        """Whether the page shows the steps of this optimizer. The modules of a new optimizer are found among the
+        modules that a recorded step calls."""
         if optimizer in self.optimizers or optimizer in self.ignored:
             return optimizer in self.optimizers
         if self.discovers:

@@ -111,8 +111,8 @@ class Sample:
         return {number[m]: histogram(values) for m, values in self.outputs.items() if m in number}
 
     def ops(self) -> list[list[Any]]:
-        """[name, milliseconds, calls] of the slowest ops of the step, without the ops inside them; the optimizer's step;
-        and the rest of the time."""
+        """[name, milliseconds, calls] of the slowest ops of the step, without the ops inside them; the optimizer's
+        step; and the rest of the time."""
         events = self.recorder.events if self.recorder is not None else []
         if not 0 < len(events) <= MAX_EVENTS:
             return []
