@@ -12,7 +12,7 @@ from functools import cached_property, partial
 from html import escape, unescape
 from pathlib import Path
 from textwrap import dedent
-from types import CodeType
+from types import CodeType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -101,8 +101,9 @@ def html(
     a note.
 
     `path`: the file to write. The result is the page's text; a notebook shows the page. `params` names the leaves: a
-    dict `{name: tensor}`, `model.named_parameters()` or the model, also as `model=`. Raises `ValueError` if nothing was
-    recorded for `output` and for more than 5000 nodes, and the errors of `output.backward(gradient)`.
+    dict `{name: tensor}`, `model.named_parameters()` or the model, also as `model=`; by default the module among your
+    variables, or an attribute of one (`self.model`), that has the most parameters in the graph. Raises `ValueError`
+    if nothing was recorded for `output` and for more than 5000 nodes, and the errors of `output.backward(gradient)`.
 
     >>> import rushlight as torch
     >>> x = torch.tensor(3., requires_grad=True)
@@ -125,13 +126,14 @@ def model_among(variables: dict[str, Any], output: Tensor) -> Module | None:
     """The user's module with the most parameters in the graph: a page without `params` has its names and modules."""
     assert output._node is not None
     nodes = {*reachable([output._node])}
-    held = {
-        name: sum(p._node in nodes for p in module.parameters())
-        for name, module in variables.items()
-        if isinstance(module, Module) and written_by_the_user(name)
-    }
-    name = max(held, key=held.__getitem__, default="")
-    return variables[name] if held.get(name) else None
+    modules = [value for name, value in variables.items() if isinstance(value, Module) and written_by_the_user(name)]
+    if not modules:
+        owners = (
+            getattr(value, "__dict__", {}) for value in variables.values() if not isinstance(value, (type, ModuleType))
+        )
+        modules = [value for owner in owners for value in owner.values() if isinstance(value, Module)]
+    held = [sum(p._node in nodes for p in module.parameters()) for module in modules]
+    return modules[held.index(max(held))] if any(held) else None
 
 
 def assembled(frame: str, title: str, scripts: tuple[str, ...], data: dict[str, Any]) -> Page:

@@ -6,6 +6,7 @@ import pytest
 import rushlight
 import rushlight as torch
 from rushlight import nn
+from rushlight.base import errors
 
 
 def error_of(work, kind=RuntimeError):
@@ -313,3 +314,14 @@ def test_a_weight_that_an_update_has_replaced_has_a_hint():
     with pytest.warns(UserWarning, match="retain_grad") as found:
         assert (w * 2).grad is None
     assert "hint" not in str(found[0].message)
+
+
+@pytest.mark.origin("newcomers")
+def test_a_place_that_is_shared_has_no_folder_of_the_author(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    inside, outside = tmp_path / "src" / "train.py", tmp_path.parent / "other.py"
+    assert errors.shared_place(f"{inside}:3: y = x: int") == "src/train.py:3: y = x: int"
+    assert errors.shared_place(str(inside)) == "src/train.py"
+    assert errors.shared_place(f"{outside}:7") == "other.py:7"
+    for unchanged in ("<stdin>:1: x", "neuron.py:6", "cell 2, line 1: x", ""):
+        assert errors.shared_place(unchanged) == unchanged

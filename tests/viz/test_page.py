@@ -1075,6 +1075,27 @@ def test_300_nodes_open_as_a_few_modules(browser, tmp_path):
     tab.close()
 
 
+def test_the_model_is_found_among_the_users_variables():
+    """The module with the most parameters in the graph; of an object the module that it holds."""
+
+    class Trainer:
+        def __init__(self):
+            self.network = nn.Sequential(nn.Linear(2, 2), nn.Tanh(), nn.Linear(2, 1))
+
+        def page(self):
+            return viz.html(self.network(torch.ones(1, 2)).sum())
+
+    trainer = Trainer()
+    assert set(data_of(trainer.page())["groups"]) == {"0", "2"}
+    other, net = nn.Linear(2, 2), nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 1))
+    first = net[0]
+    loss = net(other(torch.ones(1, 2))).sum()
+    names = {node["name"] for node in data_of(viz.html(loss))["nodes"] if node["kind"] == "leaf"}
+    assert {"model[0].weight", "model[1].bias"} <= names
+    assert first is net[0]
+    assert data_of(viz.html(torch.ones(2, requires_grad=True).sum()))["groups"] == {}
+
+
 @pytest.mark.origin("newcomers")
 def test_a_page_has_no_folder_of_its_author(tmp_path, monkeypatch):
     """A file below the working directory keeps its path from there; of others the name is shown."""
