@@ -46,6 +46,13 @@ def test_difference(ours, theirs, expected):
     assert run.difference([np.array(a) for a in ours], [np.array(b) for b in theirs]) == expected
 
 
+def test_the_smaller_measurements_of_two_runs_count():
+    first, second, failed = {"run": 1.0, "load": 5.0, "text": "a"}, {"run": 2.0, "load": 4.0, "text": "a"}, {"error": "e"}
+    assert run.better(None, first) == first
+    assert run.better(first, second) == {"run": 1.0, "load": 4.0, "text": "a"}
+    assert run.better(first, failed) == run.better(failed, first) == failed
+
+
 def test_a_program_that_fails_has_an_error(monkeypatch, tmp_path):
     (tmp_path / "broken.py").write_text("raise ValueError('no weights')")
     monkeypatch.setattr(run, "PROGRAMS", tmp_path)
