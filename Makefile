@@ -135,7 +135,7 @@ libraries: .venv-libraries/made
 	touch $@
 
 zoo: $(VENV)/made
-	$(AS_A_USER) $(BIN)/python tests/zoo/run.py $(ARGS)
+	$(AS_A_USER) $(BIN)/python -m tests.zoo.run $(ARGS)
 
 clean:
 	rm -rf $(VENV) .venv-* site dist rushlight-demo .pytest_cache .ruff_cache .mypy_cache .hypothesis
