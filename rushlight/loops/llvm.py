@@ -7,8 +7,8 @@
 scalars world of loops/scalar_math.py) emits its own machine code: no parser, no type inference. The IR is written as
 text here, since llvmlite's builder is several times slower.
 
-Sizes and places are Python ints, where they are known, or Values of int64. Pointers are Values of `POINTER`; their
-places count elements of the type that is loaded or stored."""
+Sizes and places are Python ints, where they are known, Symbols, or Values of int64. Pointers are Values of `POINTER`;
+their places count elements of the type that is loaded or stored."""
 
 from __future__ import annotations
 
@@ -37,7 +37,19 @@ UINT8, UINT16, UINT32, UINT64 = (Type(f"i{8 * n}", n, f"i{8 * n}", True) for n i
 POINTER = Type("ptr", 8, "p0")
 REALS = (FLOAT, DOUBLE)
 TYPES = {"float32": FLOAT, "float64": DOUBLE, "int64": INT64, "int32": INT32, "int8": BYTE, "uint8": BYTE, "bool": BOOL}
-Number = Any  # an int, or a Value of int64
+Number = Any  # an int, a Symbol, or a Value of int64
+
+
+class Symbol:
+    """A size that is known in each call, but not when the function is built."""
+
+    def emitted(self, f: Function) -> Value:
+        """The size as an int64 of a function. The instructions stand at the function's entry."""
+        raise NotImplementedError
+
+    def divisible(self, other: int) -> bool:
+        """Whether a number divides the size in each call."""
+        raise NotImplementedError
 
 
 def binding() -> Any:
@@ -122,6 +134,8 @@ class Value:
 
     def meets(self, other: Any) -> tuple[Value, Value]:
         """Both operands in one type: a Python number takes the type; a single number is repeated beside a vector."""
+        if isinstance(other, Symbol):
+            return self.meets(self.f.whole(other))
         if not isinstance(other, Value):
             return self, Value(self.f, literal(self.kind, other, self.lanes), self.kind, self.lanes)
         if other.lanes == self.lanes:
@@ -402,6 +416,7 @@ class Function:
         self.args = {n: Value(self, f"%{n}", kind) for n, kind in zip(names, kinds)}
         self.contract = " contract"  # a product and a sum may be rounded once
         self.head: list[str] = []
+        self.symbols: dict[Symbol, Value] = {}
         self.lines: list[str] = []
         self.count, self.block = 0, "start"
 
@@ -441,7 +456,14 @@ class Function:
 
     def whole(self, n: Number) -> Value:
         """A place or a size as a Value of int64."""
-        return n if isinstance(n, Value) else Value(self, str(n), INT64)
+        if isinstance(n, Value):
+            return n
+        if isinstance(n, Symbol):
+            if n not in self.symbols:
+                with self.at_entry():
+                    self.symbols[n] = n.emitted(self)
+            return self.symbols[n]
+        return Value(self, str(n), INT64)
 
     def number(self, kind: Type, number: Any, count: int = 0) -> Value:
         """A constant; a vector of equal numbers if `count`."""

@@ -266,6 +266,9 @@ def program(rng: random.Random) -> str:
     results = ["h + 0", *(f"{name} * 2" for name, _ in writer.kept if rng.random() < 0.3)]
     given = [rng.choice(VALUES).format(list(shape)) for _ in range(2)]
     body = "\n".join(f"    {line}" for line in (*writer.lines, f"return {', '.join(results)},"))
+    d = rng.choice((0, 0, rng.randrange(len(shape))))  # the dimension whose size differs from call to call
+    other = ", ".join("n" if k == d else str(size) for k, size in enumerate(shape))
+    sizes = rng.sample(range(1, 12), 5)
     modules = "\n".join(writer.layers)
     norms = "\n".join(f"m{k}.eval()" for k, line in enumerate(writer.layers) if line.startswith(f"m{k} = "))
     return f"""def special(x):
@@ -283,4 +286,9 @@ with t.no_grad():
     x = t.randn({list(shape)})
     for given in (x, x, {given[0]}, {given[1]}, x):
         found.append(g(given))
+    for n in {sizes}:
+        try:
+            found.append(g(t.randn([{other}])))
+        except Exception as error:
+            found.append(type(error).__name__)
 return found"""

@@ -21,8 +21,9 @@ from rushlight.compile.capture.input_sources import find
 from rushlight.compile.export.recorded import empty_like
 from rushlight.compile.graph import Graph, Value
 from rushlight.compile.native import anchors  # noqa: F401
+from rushlight.compile.native.errors import NotNative
 from rushlight.compile.native.lowering import Lowering
-from rushlight.compile.native.places import SLACK_BYTES, NotNative
+from rushlight.compile.native.places import SLACK_BYTES
 from rushlight.loops.llvm import BYTE, INT32, POINTER, Function, Module, Number, Target, host
 from rushlight.loops.llvm import Value as Emitted
 
@@ -88,7 +89,7 @@ def library(
     for path, number in results:
         v = graph.results[number]
         outputs.append(Array(path, v.dtype.name, v.shape[1:] if samples else v.shape, samples))
-    workspace, fails = low.arena_bytes + BARRIER_BYTES, low.fail_slot is not None
+    workspace, fails = low.memory.settled()[1] + BARRIER_BYTES, low.fail_slot is not None
     made = Library(name, title, low.module, [*arguments], outputs, samples, workspace, fails)
     Entry(made, low, graph, [number for _, number in results]).write()
     return made
@@ -157,9 +158,9 @@ class Entry:
         f, low = self.f, self.low
         table, workspace = f.room(max(len(low.slots), 1), POINTER), f.args["workspace"]
         f.store(workspace, table, low.barrier_slot)
-        for buffer, slot in low.slots.items():
-            if buffer.kind == "arena":
-                f.store(f.at(workspace, BARRIER_BYTES + buffer.index, BYTE), table, slot)
+        for buffer, first in zip(low.memory.arena, low.memory.settled()[0]):
+            if buffer in low.slots:
+                f.store(f.at(workspace, BARRIER_BYTES + first, BYTE), table, low.slots[buffer])
         failed = None if low.fail_slot is None else f.at(table, low.fail_slot, POINTER)
         if failed is not None:
             f.store(f.number(INT32, 0), failed, 0)

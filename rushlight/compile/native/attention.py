@@ -11,14 +11,15 @@ from typing import Any
 
 import numpy as np
 
+from rushlight.compile.native.errors import NotNative
 from rushlight.compile.native.loop_nest import Lanes, Pieces, index, load
 from rushlight.compile.native.lowering import Lowering, Step, anchor
 from rushlight.compile.native.packing import Packing, unraveled, wanted_order
-from rushlight.compile.native.places import NotNative, Place
+from rushlight.compile.native.places import Place
 from rushlight.compile.native.row_loops import F32, lane_numbers, larger
 from rushlight.compile.native.rows import SINGLE, used_later
 from rushlight.compile.native.schedule import Group
-from rushlight.compile.native.tiles import accumulate, best_tile, dots
+from rushlight.compile.native.tiles import accumulate, best_tile, dots, in_tiles
 from rushlight.loops import llvm
 from rushlight.loops.llvm import FLOAT, INT64, Number, multiply_add, repeated
 from rushlight.ops.nn import attention as ops
@@ -31,7 +32,7 @@ CAUSAL_KEYS = 8  # keys of a tile: blocks end at multiples
 @anchor(ops.attention)
 def attention(low: Lowering, group: Group) -> None:
     tensors, causal, scale = group.anchor.args
-    if used_later(low, group.anchor) or any(v.dtype != SINGLE for v in tensors) or not group.out.size:
+    if used_later(low, group.anchor) or any(v.dtype != SINGLE for v in tensors) or 0 in group.out.shape:
         raise NotNative("attention in other dtypes, or with its log sums")
     q, k, v, *mask = [low.place(t) for t in tensors]
     if v.strides[-1] != 1:
@@ -40,7 +41,8 @@ def attention(low: Lowering, group: Group) -> None:
     step = low.step()
     for place in (q, k, v, *mask):
         low.memory.use(place.buffer)
-    few = q.shape[-2] * 4 <= low.module.target.lanes and q.strides[-1] == k.strides[-1] == 1
+    queries = q.shape[-2]
+    few = isinstance(queries, int) and queries * 4 <= low.module.target.lanes and q.strides[-1] == k.strides[-1] == 1
     (Few if few else Blocks)(step, group, (q, k, v), mask[0] if mask else None, causal, scale).write()
 
 
@@ -99,18 +101,35 @@ class Blocks(Heads):
 
     def __init__(self, *given: Any):
         super().__init__(*given)
-        vectors = -(-self.queries // self.width)
-        fit = max(1, CACHED_NUMBERS // (self.keys * self.width))
-        self.vectors = min(vectors, fit, 4)
+        self.vectors = self.vectors_of_a_block()
         self.block = self.vectors * self.width
-        if max(self.keys, self.length) * self.block > ROOM_NUMBERS:
+        if any(isinstance(n, int) and n * self.block > ROOM_NUMBERS for n in (self.keys, self.length)):
             raise NotNative("attention to too many keys")
         self.packed = self.step.room(self.length * self.block)
         self.scores = self.step.room(self.keys * self.block)
         self.inverses = self.step.room(self.block)
 
+    def vectors_of_a_block(self) -> int:
+        """Vectors of queries in a block; one if the number of queries or keys is not known."""
+        if not (isinstance(self.queries, int) and isinstance(self.keys, int)):
+            return 1
+        fit = max(1, CACHED_NUMBERS // (self.keys * self.width))
+        return min(-(-self.queries // self.width), fit, 4)
+
     def write(self) -> None:
-        """Threads share the blocks of all heads; the last block of a head may be smaller."""
+        """Threads share the blocks of all heads, or the heads if the number of queries is not known; the last block of
+        a head may be smaller."""
+
+        def head(i: Number) -> None:
+            self.enter(i)
+            in_tiles(self.f, 0, self.queries, self.block, self.one)
+
+        if isinstance(self.queries, int):
+            self.write_blocks()
+        else:
+            self.f.loop(*self.step.share(prod(self.lead)), 1, head)
+
+    def write_blocks(self) -> None:
         heads, whole = prod(self.lead), self.queries // self.block
 
         def full(i: Number) -> None:
@@ -132,7 +151,7 @@ class Blocks(Heads):
         row, column = self.q.strides[-2:]
         packing = Packing(self.f, self.pointers[0], (column, row), (self.length, valid), vectors)
         packing.write(self.bases[0] + self.f.whole(first) * row, self.packed)
-        keys: Number = self.keys
+        keys: Number = self.keys if isinstance(self.keys, int) else self.f.whole(self.keys)
         if self.causal:
             keys = llvm.smaller(self.f.whole(first) + vectors * self.width, keys)
         tops = self.write_scores(first, valid, vectors, keys)

@@ -15,11 +15,13 @@ from typing import Any
 import numpy as np
 
 from rushlight.compile.graph import Call, Value
+from rushlight.compile.native.errors import NotNative
 from rushlight.compile.native.loop_nest import Lanes, Pieces, index
 from rushlight.compile.native.lowering import Lowering, Step, anchor, channels_last
-from rushlight.compile.native.places import Buffer, NotNative, Place
+from rushlight.compile.native.places import Buffer, Place
 from rushlight.compile.native.schedule import Group
-from rushlight.compile.native.tiles import accumulate, packed
+from rushlight.compile.native.sizes import new_value
+from rushlight.compile.native.tiles import MANY_ROWS, accumulate, in_tiles, packed
 from rushlight.loops import llvm
 from rushlight.loops.llvm import FLOAT, Number, Target
 from rushlight.ops.nn.conv import convolution
@@ -90,7 +92,7 @@ def with_border(low: Lowering, x: Value, padding: Pair) -> Place:
 
 def bordered_copy(low: Lowering, x: Value, border: tuple[int, ...]) -> Place:
     """A copy in channels-last order with a border of zeros."""
-    source, again = low.place(x), Value(np.broadcast_to(np.zeros((), x.dtype), x.shape))
+    source, again = low.place(x), new_value(x.shape, x.dtype)
     low.halos[again] = border
     target = low.make(again)
     low.copy(source, target)
@@ -107,12 +109,14 @@ def write_zeros(step: Step, place: Place, halo: tuple[int, ...]) -> None:
     row = line if len(shape) == 3 else place.strides[2]
     pointer = step.pointer(place)
 
-    def fill(start: Number, count: int) -> None:
+    def fill(start: Number, count: Number) -> None:
         width = f.module.target.lanes
         zero = f.number(FLOAT, 0.0, width)
-        whole = count // width * width
+        whole = (count if isinstance(count, int) else f.whole(count)) // width * width
         f.loop(0, whole, width, lambda i: f.store(zero, pointer, i + start))
-        if whole < count:
+        if not isinstance(count, int):
+            f.loop(whole, count, 1, lambda i: f.store(f.number(FLOAT, 0.0), pointer, i + start))
+        elif whole < count:
             f.store(zero, pointer, f.whole(start) + whole, count - whole)
 
     def image(n: Number) -> None:
@@ -132,8 +136,10 @@ def write_zeros(step: Step, place: Place, halo: tuple[int, ...]) -> None:
     f.loop(0, shape[0], 1, image)
 
 
-def tile_of(target: Target, rows: int, columns: int, vectors: int) -> tuple[int, int, int]:
-    """(rows, columns, vectors) of a tile of pixels: the least estimated time for the whole image."""
+def tile_of(target: Target, rows: Number, columns: Number, vectors: int) -> tuple[int, int, int]:
+    """(rows, columns, vectors) of a tile of pixels: the least estimated time for the whole image. A tile has one row if
+    the number of rows is not known."""
+    rows, columns = (n if isinstance(n, int) else few for n, few in ((rows, 1), (columns, MANY_ROWS)))
     best, found = float("inf"), (1, 1, 1)
     for v in range(1, min(vectors, 4) + 1):
         for h in range(1, min(rows, 8) + 1):
@@ -194,6 +200,9 @@ class Convolution:
         f, full = self.f, rows // h
 
         def line(n: Number, y: Number, height: int) -> None:
+            if not isinstance(columns, int):
+                in_tiles(f, 0, columns, w, lambda x, width: body(n, y, x, height, width))
+                return
             whole = columns // w * w
             f.loop(0, whole, w, lambda x: body(n, y, x, height, w))
             if whole < columns:
@@ -310,7 +319,8 @@ class Depthwise(Convolution):
         window = [(i, j) for i in range(kh) for j in range(kw)]
         bias = self.start(channel, valid)
         most = self.low.module.target.registers - 4
-        tile = 1, max(1, min(self.size[1], most // 2, 8))
+        known = self.size[1] if isinstance(self.size[1], int) else MANY_ROWS
+        tile = 1, max(1, min(known, most // 2, 8))
         weights = (
             [f.load(self.w, f.whole(channel) + k * self.padded, FLOAT, self.width) for k in range(len(window))]
             if len(window) <= most // 2

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from rushlight.compile.graph import Call, Value, with_each
-from rushlight.compile.native.places import NotNative
+from rushlight.compile.native.errors import NotNative
 from rushlight.compile.native.schedule import Group
 from rushlight.compile.passes.fuse import same_elements
 from rushlight.compile.passes.simplify import uniform

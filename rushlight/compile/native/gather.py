@@ -14,10 +14,11 @@ from typing import Any
 import numpy as np
 
 from rushlight.compile.graph import Value
+from rushlight.compile.native.errors import NotNative
 from rushlight.compile.native.loop_nest import Lanes, Pieces, index, over_space
 from rushlight.compile.native.loop_nest import load as load_lanes
 from rushlight.compile.native.lowering import Lowering, Step, anchor
-from rushlight.compile.native.places import NotNative, Place, row_major
+from rushlight.compile.native.places import Place, row_major
 from rushlight.compile.native.schedule import Group
 from rushlight.kernels import pad_modes, resize, shape
 from rushlight.kernels.index import HERE
@@ -275,12 +276,14 @@ class Picks:
 
     def elements(self, tap: Tap, pointer: llvm.Value, first: Number, varying: list[Lookup], lanes: Lanes) -> llvm.Value:
         kind, step = TYPES[tap.x.dtype.name], tap.strides[lanes.along] if tap.strides else 0
-        i = lanes.at[lanes.along] if lanes.count else 0
+        i = lanes.at[lanes.along] if lanes.at else 0
         where = first + i * step if step else first
         if not varying:
             return load_lanes(self.f, pointer, where, kind, step, lanes)
         moves = [self.index_of(k, lanes, lanes.count) * k.stride for k in varying]
         move = sum(moves[1:], start=moves[0])
+        if not lanes.count:
+            return self.f.load(pointer, move + where, kind)
         numbers = [self.f.load(pointer, llvm.lane(move, k) + where + k * step, kind) for k in range(lanes.valid)]
         return llvm.stacked(numbers + numbers[:1] * (lanes.count - lanes.valid))
 

@@ -9,10 +9,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from rushlight.compile.graph import Value
+from rushlight.compile.native.errors import NotNative
 from rushlight.compile.native.loop_nest import Lanes, Pieces, index, over_space
 from rushlight.compile.native.loop_nest import load as load_lanes
 from rushlight.compile.native.lowering import Lowering, anchor
-from rushlight.compile.native.places import NotNative, Place
+from rushlight.compile.native.places import Place
 from rushlight.compile.native.schedule import Group
 from rushlight.loops.llvm import TYPES
 from rushlight.ops.shape import pad, views
@@ -103,7 +104,7 @@ def constant_pad(low: Lowering, group: Group) -> None:
     n = len(shape)
     start = tuple([max(a, 0) for a, _ in amounts])
     inner = tuple([m - max(a, 0) - max(b, 0) for m, (a, b) in zip(shape, amounts)])
-    if min(inner, default=1) < 0:
+    if any([m < 0 for m in inner]):
         raise NotNative("a padding that crops more than there is")
     x = low.place(v)
     moved = x.offset + sum([max(-a, 0) * s for (a, _), s in zip(amounts, x.strides)])

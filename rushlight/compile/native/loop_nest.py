@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from rushlight.compile.graph import Value
 from rushlight.compile.native.elements import computed
-from rushlight.compile.native.places import NotNative, Place
+from rushlight.compile.native.errors import NotNative
+from rushlight.compile.native.places import Place
 from rushlight.compile.native.schedule import Group
 from rushlight.compile.passes.simplify import uniform
 from rushlight.loops import llvm
-from rushlight.loops.llvm import TYPES, Function, Number
+from rushlight.loops.llvm import TYPES, Function, Number, Symbol
 
 if TYPE_CHECKING:
     from rushlight.compile.native.lowering import Step
@@ -166,7 +167,14 @@ def lanes_along(
             if whole < stop:
                 vector(whole, stop - whole)
             return
-        f.loop(start, stop, width, vector)
+        whole = stop - (f.whole(stop) - start) % width if isinstance(size, Symbol) else stop
+        f.loop(start, whole, width, vector)
+        if isinstance(size, Symbol) and not size.divisible(width):
+            f.loop(whole, stop, 1, one_by_one)
+
+    def one_by_one(i: Number) -> None:
+        at[along] = i
+        body(Lanes([*at], along, 0, 1))
 
     def nested(depth: int) -> None:
         if depth == len(outer):
@@ -183,6 +191,9 @@ def lanes_along(
 
     if outer:
         nested(0)
+    elif isinstance(size, Symbol):
+        start, stop = step.share((f.whole(size) + (width - 1)) // width)
+        inner(f.whole(start) * width, llvm.smaller(f.whole(stop) * width, size))
     elif size >= step.parallel_from and size % width == 0:
         start, stop = step.share(size // width)
         inner(step.f.whole(start) * width, step.f.whole(stop) * width)

@@ -7,20 +7,24 @@ each step divides its outermost loop among them, and all parts wait for each oth
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from math import prod
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from rushlight.base.threads import cores
 from rushlight.compile.graph import Call, Graph, Value, is_reshape, values_in
+from rushlight.compile.native.errors import NotNative
 from rushlight.compile.native.loop_nest import joint_stride, over_elements
-from rushlight.compile.native.places import Buffer, Memory, NotNative, Place, row_major
+from rushlight.compile.native.places import Buffer, Memory, Place, row_major
 from rushlight.compile.native.schedule import Group, Schedule
+from rushlight.compile.native.sizes import Sized, at, new_value
 from rushlight.compile.passes.simplify import uniform
 from rushlight.core.table import TABLE, Op
 from rushlight.fast.rule_text import TYPES
-from rushlight.loops.llvm import FLOAT, INT32, INT64, POINTER, Function, Module, Number, Target
+from rushlight.loops.llvm import FLOAT, INT32, INT64, POINTER, Function, Module, Number, Target, smaller
 from rushlight.loops.llvm import Value as Emitted
 from rushlight.ops.shape.views import clone, contiguous
 
@@ -44,13 +48,22 @@ def anchor(*functions: Any) -> Callable[[Callable], Callable]:
     return register
 
 
+class Blank(NamedTuple):
+    """A result with Sizes. `axes`: its dimensions from the outermost in memory."""
+
+    shape: tuple[Any, ...]
+    dtype: np.dtype
+    axes: list[int]
+
+
 class Step:
     """One function of the module, between two barriers."""
 
     parallel_from = PARALLEL_FROM_ELEMENTS
 
     def __init__(self, low: Lowering, name: str):
-        self.low, self.f = low, Function(low.module, name, "table part parts", "part parts", private=True)
+        given = "part parts samples" if low.samples_slot is not None else "part parts"
+        self.low, self.f = low, Function(low.module, name, f"table {given}", given, private=True)
         self.pointers: dict[Buffer, Emitted] = {}
 
     def place(self, v: Value) -> Place:
@@ -67,20 +80,31 @@ class Step:
             self.f.args[name] = self.pointers[buffer] = Emitted(self.f, f"%{name}", POINTER)
         return self.pointers[buffer]
 
-    def room(self, count: int) -> Emitted:
-        """Memory for `count` float32 numbers of this step: on the stack where threads need memory of their own, else in
-        the arena, since WebAssembly has a small stack."""
-        if self.low.threads:
+    def room(self, count: Number) -> Emitted:
+        """Memory for `count` float32 numbers of this step, for each thread: on the stack if the count is known, else in
+        the arena. Without threads in the arena, since WebAssembly has a small stack."""
+        if self.low.threads and isinstance(count, int):
             return self.f.room(count, FLOAT)
-        return self.pointer(self.low.memory.scratch(count, np.float32))
+        if not self.low.threads:
+            return self.pointer(self.low.memory.scratch(count, np.float32))
+        all_rooms = self.pointer(self.low.memory.scratch(count * cores(), np.float32))
+        return self.f.at(all_rooms, self.f.args["part"] * self.f.whole(count), FLOAT)
 
-    def share(self, count: int) -> tuple[Number, Number]:
+    def share(self, count: Number) -> tuple[Number, Number]:
         """The range of this part of `count` rounds."""
         if not self.low.threads:
             return 0, count
-        f = self.f
+        f, count = self.f, count if isinstance(count, int) else self.f.whole(count)
         part, parts = f.args["part"], f.args["parts"]
         return part * count // parts, (part + 1) * count // parts
+
+    def share_tiles(self, rows: Number, tile: int) -> tuple[Number, Number]:
+        """The range of this part of `rows` rows, in whole tiles."""
+        known = rows if isinstance(rows, int) else self.f.whole(rows)
+        start, stop = self.share((known + (tile - 1)) // tile)
+        if isinstance(stop, int):
+            return 0, rows
+        return start * tile, smaller(stop * tile, rows)
 
     def alone(self, body: Callable[[], Any]) -> None:
         """body() in the first part only."""
@@ -91,22 +115,33 @@ class Step:
 
 
 class Lowering:
-    """`likes`: eager's arrays of the results, whose layout the results get. `run`: the name of the whole function."""
+    """`likes`: eager's arrays of the results, whose layout the results get. `layouts`, for a graph with Sizes: the
+    strides of inputs in bytes. `run`: the name of the whole function."""
 
-    def __init__(self, graph: Graph, target: Target, likes: list[np.ndarray], threads: bool = False):
+    def __init__(
+        self,
+        graph: Graph,
+        target: Target,
+        likes: list[np.ndarray],
+        threads: bool = False,
+        layouts: Mapping[Value, tuple] | None = None,
+    ):
         self.module, self.threads = Module(target), threads
         self.schedule = Schedule(graph)
         self.memory = Memory()
         self.slots: dict[Buffer, int] = {}
+        # of the number in the table that the Sizes depend on
+        self.samples_slot = None if layouts is None else self.slot(Buffer("samples", 8))
         self.steps: list[Step] = []
         # the arrays of each "bound" buffer: computed from steady values, or parameters
         self.bound: list[tuple[Callable[..., np.ndarray], tuple[Value, ...], Buffer]] = []
         self.raw: dict[Value, Place] = {}
         self.inputs: list[tuple[Value, Buffer]] = []
-        self.outputs: list[tuple[np.ndarray, Buffer]] = []
+        self.constants: list[Buffer] = []  # of constants that differ from size to size
+        self.outputs: list[tuple[np.ndarray | Blank, Buffer]] = []
         self.fail_slot: int | None = None  # of the number in the table that a step sets to 1 (`fail`)
         for v in graph.inputs:
-            self.add_input(v)
+            self.add_input(v, (layouts or {}).get(v, v._array.strides))
         self.likes = self.layouts_of_results(likes)
         self.halos = halos(self.schedule)
         self.parts = parts_of(self.schedule, self.halos)
@@ -126,17 +161,21 @@ class Lowering:
         """The number of the buffer's address in the table."""
         return self.slots.setdefault(buffer, len(self.slots))
 
-    def add_input(self, v: Value) -> None:
-        array, item = v._array, v.dtype.itemsize
-        if v.dtype not in TYPES or any(s % item or s < 0 for s in array.strides):
-            raise NotNative(f"an input is {v.dtype} with strides {array.strides}")
+    def add_input(self, v: Value, strides: tuple[Any, ...]) -> None:
+        item = v.dtype.itemsize
+        if v.dtype not in TYPES or any(s % item or s < 0 for s in strides):
+            raise NotNative(f"an input is {v.dtype} with strides {strides}")
         if v.source[0] == "state":
+            return
+        if v.source[0] == "constant":
+            self.constants.append(Buffer("constant", 0))
+            self.memory.places[v] = Place(self.constants[-1], v.shape, v.dtype, row_major(v.shape))
             return
         if v.source[0] != "argument":
             raise NotNative(f"an input is a {v.source[0]}")
-        buffer = Buffer("input", array.nbytes, len(self.inputs))
+        buffer = Buffer("input", v._array.nbytes)
         self.inputs.append((v, buffer))
-        self.memory.places[v] = Place(buffer, v.shape, v.dtype, tuple([s // item for s in array.strides]))
+        self.memory.places[v] = Place(buffer, v.shape, v.dtype, tuple([s // item for s in strides]))
 
     def layouts_of_results(self, likes: list[np.ndarray]) -> dict[Value, np.ndarray]:
         results = self.schedule.results
@@ -146,7 +185,7 @@ class Lowering:
 
     def derived(self, function: Callable[..., np.ndarray], given: tuple[Value, ...]) -> Buffer:
         """The buffer of an array that is computed from parameters when they change."""
-        buffer = Buffer("bound", 0, len(self.bound))
+        buffer = Buffer("bound", 0)
         self.bound.append((function, given, buffer))
         return buffer
 
@@ -161,8 +200,12 @@ class Lowering:
         if v not in self.raw:
             if v.dtype not in TYPES:
                 raise NotNative(f"a parameter is {v.dtype}")
-            buffer = self.derived(np.ascontiguousarray, (v,))
-            self.raw[v] = Place(buffer, v.shape, v.dtype, row_major(v.shape))
+            if isinstance(v, Sized):  # a constant of equal numbers
+                number = np.array(uniform(v))
+                self.raw[v] = Place(self.derived(lambda: number, ()), v.shape, v.dtype, (0,) * len(v.shape))
+            else:
+                buffer = self.derived(np.ascontiguousarray, (v,))
+                self.raw[v] = Place(buffer, v.shape, v.dtype, row_major(v.shape))
         return self.raw[v]
 
     def make(
@@ -189,7 +232,7 @@ class Lowering:
         lengths = row_major([sizes[d] for d in order])
         strides = tuple([lengths[order.index(d)] for d in range(len(order))])
         offset = sum([p * s for p, s in zip(halo or (), strides)])
-        buffer = self.memory.scratch(int(np.prod(sizes)), v.dtype)
+        buffer = self.memory.scratch(prod(sizes), v.dtype)
         self.memory.places[v] = Place(buffer, v.shape, v.dtype, strides, offset)
         if halo is not None:
             self.bordered.append((v, len(self.steps)))
@@ -213,13 +256,27 @@ class Lowering:
 
     def make_result(self, v: Value) -> Place:
         like = self.likes[v]
+        if isinstance(v, Sized):
+            return self.make_sized_result(v, like)
         axes = sorted(range(like.ndim), key=lambda d: -like.strides[d] if like.shape[d] > 1 else -(2**62))
         if like.shape != v.shape or like.dtype != v.dtype or not like.transpose(axes).flags.c_contiguous:
             raise NotNative("a result has gaps")
-        buffer = Buffer("output", like.nbytes, len(self.outputs))
+        buffer = Buffer("output", like.nbytes)
         made = np.empty_like(like, subok=False)
         self.outputs.append((made, buffer))
         strides = tuple([s // v.dtype.itemsize for s in made.strides])
+        self.memory.places[v] = Place(buffer, v.shape, v.dtype, strides)
+        return self.memory.places[v]
+
+    def make_sized_result(self, v: Value, like: np.ndarray) -> Place:
+        """Memory for a result with Sizes, whose dimensions lie in memory in the order of `like`."""
+        axes = sorted(range(like.ndim), key=lambda d: -like.strides[d])
+        if like.dtype != v.dtype or not like.transpose(axes).flags.c_contiguous:
+            raise NotNative("a result of several sizes has gaps")
+        buffer = Buffer("output", 0)
+        lengths = row_major([v.shape[d] for d in axes])
+        self.outputs.append((Blank(v.shape, v.dtype, axes), buffer))
+        strides = tuple([lengths[axes.index(d)] for d in range(like.ndim)])
         self.memory.places[v] = Place(buffer, v.shape, v.dtype, strides)
         return self.memory.places[v]
 
@@ -294,15 +351,17 @@ class Lowering:
         if call.runs(contiguous):
             self.memory.places[call.outs[0]] = self.contiguous(x)
             return
-        array = place.dummy()
         if [*values_in(call.args)] != [x]:
             raise NotNative(f"{call.op} has several arrays")
-        made = TABLE[call.op].kernel(array, *call.args[1:])
-        views = list(made) if isinstance(made, (list, tuple)) else [made]
-        for v, view in zip(call.outs, views):
-            if not np.may_share_memory(array, view) and v.size:
+
+        def views(array: np.ndarray, n: int) -> list[np.ndarray]:
+            made = TABLE[call.op].kernel(array, *at(call.args[1:], n))
+            made = [*made] if isinstance(made, (list, tuple)) else [made]
+            if not all(np.may_share_memory(array, a) or not a.size for a in made):
                 raise NotNative(f"{call.op} copies")
-            self.memory.places[v] = place.of_view(array, view)
+            return made
+
+        self.memory.places.update(zip(call.outs, place.viewed(views, call.args[1:]) or ()))
 
     def contiguous(self, v: Value) -> Place:
         """The elements of a value in C order, copied if necessary."""
@@ -317,12 +376,12 @@ class Lowering:
         """A step that copies elements."""
         from rushlight.compile.native.turned_copy import TurnedCopy, turned_dims
 
-        v, out = (Value(np.broadcast_to(np.zeros((), source.dtype), source.shape)) for _ in range(2))
+        v, out = (new_value(source.shape, source.dtype) for _ in range(2))
         self.memory.places.update({v: source, out: target})
         step = self.step()
         self.memory.use(source.buffer), self.memory.use(target.buffer)
         dims = turned_dims(source, target)
-        if dims is not None and v.size:
+        if dims is not None and 0 not in v.shape and all(isinstance(v.shape[d], int) for d in dims):
             TurnedCopy(step, source, target, dims).write()
             return
         over_elements(step, Group(None, [Call(clone.op.name, (v,), (out,), shares=())], out))
@@ -356,17 +415,19 @@ class Lowering:
     # -- the whole --
 
     def finish(self) -> None:
-        self.arena_bytes = self.memory.settle()
         for step in self.steps:
             step.f.end()
         self.barrier_slot = self.slot(Buffer("barrier", 128))
         whole = Function(self.module, "run", "table part parts", "part parts")
+        given = [*whole.args.values()]
+        if self.samples_slot is not None:
+            given.append(whole.load(whole.args["table"], self.samples_slot, INT64))
         counter = whole.load(whole.args["table"], self.barrier_slot, POINTER)
         base = whole.load(counter, BASE_WORD, INT64)
         names: dict[str, str] = {}
         for number, step in enumerate(self.steps):
             addresses = [whole.load(whole.args["table"], self.slot(b), POINTER) for b in step.pointers]
-            whole.call(self.name_of(step, names), *whole.args.values(), *addresses)
+            whole.call(self.name_of(step, names), *given, *addresses)
             if self.threads:
                 goal = base + whole.args["parts"] * (number + 1)
                 whole.when(whole.args["parts"] > 1, partial(self.barrier, whole, counter, goal))

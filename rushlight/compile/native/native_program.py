@@ -6,7 +6,8 @@ of writes to a parameter, has changed."""
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,8 +20,10 @@ from rushlight.compile.graph import Graph, Value
 from rushlight.compile.guards.memory_words import Words, slot_offset, supported
 from rushlight.compile.lower.runtime import aligned
 from rushlight.compile.native import anchors  # noqa: F401
-from rushlight.compile.native.lowering import BASE_WORD, Lowering
-from rushlight.compile.native.places import SLACK_BYTES, NotNative, WrongInput
+from rushlight.compile.native.errors import NotNative, WrongInput
+from rushlight.compile.native.lowering import BASE_WORD, Blank, Lowering
+from rushlight.compile.native.places import SLACK_BYTES
+from rushlight.compile.native.sizes import at
 from rushlight.core.node import clock
 from rushlight.core.tensor import Tensor, writes_of
 from rushlight.loops.llvm import BYTE, POINTER, Function, host
@@ -50,46 +53,35 @@ def terms(step: Any) -> int:
     return step.args[0].shape[-1] if step.runs(linear, mm) else 4
 
 
-class NativeProgram:
-    """`sources`: the arguments, in the order of `call`. `state`: the sources of the parameters."""
+class NativeCode:
+    """The machine code of a graph, and the arrays that are made of its parameters. For a graph with Sizes, several
+    programs share them.
 
-    def __init__(self, graph: Graph, likes: list[np.ndarray]):
-        work = work_of(graph)
-        self.threads, self.long = cores() > 1 and work >= PARALLEL_FROM_WORK, work >= WAKE_FROM_WORK
-        low = Lowering(graph, host(), likes, self.threads)
-        self.lowering = low
-        self.steady_arrays: dict[Value, np.ndarray] = {}  # of the last `bind`
+    `sources`: the arguments, in the order of `enter`. `state`: the sources of the parameters."""
+
+    def __init__(self, graph: Graph, likes: list[np.ndarray], threads: bool, layouts: Mapping[Value, tuple] | None):
+        self.threads = threads
+        # with Sizes, threads have rooms in the arena (`Step.room`), for as many threads as there are now
+        self.most_threads = sys.maxsize if layouts is None else cores()
+        low = self.lowering = Lowering(graph, host(), likes, threads, layouts)
         self.sources = [v.source for v, _ in low.inputs]
         self.state = [v for v in graph.inputs if v.source[0] == "state"]
         self.tensors = [find(v.source, []) for v in self.state]
         self.steady, self.bound = low.schedule.steady, low.bound
-        self.slots = [low.slots.get(buffer) for _, _, buffer in low.bound]
-        self.make_table(low)
+        self.memory, self.slots, self.outputs = low.memory, low.slots, [like for like, _ in low.outputs]
+        self.constants = low.constants
+        self.samples_slot, self.barrier_slot, self.fail_slot = low.samples_slot, low.barrier_slot, low.fail_slot
+        order = {buffer: k for k, (_, buffer) in enumerate(low.outputs)}
+        self.results = [order[low.memory.places[v].buffer] for v in low.schedule.results]
+        self.in_order = self.results == [*range(len(low.outputs))]
+        self.enter = self.entry(low, [low.slots.get(b) for _, b in (*low.inputs, *low.outputs)])
         self.arrays: list[np.ndarray] = []
-        order = {id(buffer): k for k, (_, buffer) in enumerate(low.outputs)}
-        places = [low.memory.places[v] for v in low.schedule.results]
-        self.results = [order[id(p.buffer)] for p in places]
-        self.templates = [template(a) for a, _ in low.outputs]
-        self.in_order = self.results == [*range(len(self.templates))]
-        used = [low.slots.get(b) for _, b in (*low.inputs, *low.outputs)]
-        self.enter = self.entry(low, used)
-        self.seen, self.versions = -1, [-1] * len(self.tensors)
+        self.stamp = 0  # of the last `bind`
+        self.versions = [-1] * len(self.tensors)
         self.parameters: list[np.ndarray] = []
         # the words that change if a parameter gets other memory
         words = [id(t) + slot_offset(Tensor, "_array") for t in self.tensors] if supported() else []
         self.moved = Words(words, self.tensors) if words else None
-
-    def make_table(self, low: Lowering) -> None:
-        """The table of addresses, the arena and the barrier."""
-        self.table = np.zeros(len(low.slots), np.int64)
-        self.address = self.table.ctypes.data
-        self.kept = [aligned(low.arena_bytes), aligned(128)]
-        self.barrier = (ctypes.c_int64 * 16).from_address(self.kept[1].ctypes.data)
-        self.arena = [(slot, b) for b, slot in low.slots.items() if b.kind == "arena"]
-        for slot, buffer in self.arena:
-            self.table[slot] = self.kept[0].ctypes.data + buffer.index
-        self.fail_slot = low.fail_slot
-        self.table[low.barrier_slot] = self.kept[1].ctypes.data
 
     def entry(self, low: Lowering, slots: list[int | None]) -> Callable[..., None]:
         """`call(table, objects...)`: reads the addresses of arrays from Python's objects, and runs the program."""
@@ -116,77 +108,125 @@ class NativeProgram:
             return made
         return lambda table, *arrays: made(table, *[a.ctypes.data for a in arrays])
 
+    def bind(self, *arrays: np.ndarray) -> None:
+        """Make the arrays that depend on parameters, if they are not made; `arrays` in the order of `state`. Raises
+        NotNative if code outside of tensors has a parameter's array."""
+        if any(map(is_exposed, arrays)):
+            raise NotNative("a parameter shares its memory with NumPy")
+        versions = [writes_of(t).count for t in self.tensors]
+        bound = versions == self.versions and all(a is b for a, b in zip(arrays, self.parameters))
+        if self.stamp and bound:
+            return
+        self.parameters, self.arrays = list(arrays), []
+        if self.moved is not None:
+            self.moved.copy()
+        known = self.steady_arrays()
+        for function, given, _ in self.bound:
+            made = np.ascontiguousarray(function(*[known[v] if v in known else np.asarray(v._array) for v in given]))
+            if function is not np.ascontiguousarray:  # a parameter itself, such as a table of rows, is not copied
+                made = padded(made)
+            self.arrays.append(made)
+        self.stamp += 1
+        self.versions = versions
+
+    def let_go(self) -> None:
+        """Free what only the comparison with eager needs; code of several sizes keeps it for the next size."""
+        if self.samples_slot is None:
+            self.lowering = None  # type: ignore[assignment]
+
+    def steady_arrays(self) -> dict[Value, np.ndarray]:
+        """The parameters, and the values that depend on parameters alone."""
+        known: dict[Value, np.ndarray] = dict(zip(self.state, self.parameters))
+        for step in self.steady:
+            given = [known[v] if v in known else np.asarray(v._array) for v in step.given]
+            known[step.out] = np.asarray(step.function(*given))
+        return known
+
+
+class NativeProgram:
+    """The machine code with memory of its own. `graph`: with the sizes of this program. `n`: for the code's Sizes;
+    `constants`: the constants that differ from size to size."""
+
+    def __init__(self, code: NativeCode, graph: Graph, n: int = 0, constants: Sequence[np.ndarray] = ()):
+        self.code, self.n = code, n
+        self.sources, self.state, self.moved, self.results = code.sources, code.state, code.moved, code.results
+        self.long = work_of(graph) >= WAKE_FROM_WORK
+        self.table = np.zeros(len(code.slots), np.int64)
+        self.address = self.table.ctypes.data
+        first, size = code.memory.settled(n)
+        self.kept = [aligned(size), aligned(128)]
+        self.barrier = (ctypes.c_int64 * 16).from_address(self.kept[1].ctypes.data)
+        begin = dict(zip(code.memory.arena, first))
+        self.arena = [(slot, b) for b, slot in code.slots.items() if b.kind == "arena"]
+        for slot, buffer in self.arena:
+            self.table[slot] = self.kept[0].ctypes.data + begin[buffer]
+        self.table[code.barrier_slot] = self.kept[1].ctypes.data
+        self.constants = dict(zip(code.constants, map(padded, constants)))
+        for buffer, array in self.constants.items():
+            if buffer in code.slots:
+                self.table[code.slots[buffer]] = array.ctypes.data
+        if code.samples_slot is not None:
+            self.table[code.samples_slot] = n
+        self.bound = [(k, code.slots[b]) for k, (_, _, b) in enumerate(code.bound) if b in code.slots]
+        self.templates = [template(like, n) for like in code.outputs]
+        self.seen, self.stamp = -1, 0  # when the parameters were last looked at; the code's stamp then
+
+    @property
+    def lowering(self) -> Lowering:
+        return self.code.lowering
+
+    def bind(self, *arrays: np.ndarray) -> tuple:
+        """Bind the code to parameters; `arrays` in the order of `state`."""
+        self.code.bind(*arrays)
+        for k, slot in self.bound:
+            self.table[slot] = self.code.arrays[k].ctypes.data
+        self.seen, self.stamp = clock.last_write, self.code.stamp
+        return ()
+
+    def call(self, *inputs: np.ndarray) -> list[np.ndarray]:
+        """The results for the arrays of the arguments, in the order of `sources`; WrongInput if a step has failed."""
+        code = self.code
+        if clock.last_write != self.seen or self.stamp != code.stamp:
+            self.bind(*code.parameters)
+        made = [new(shape, dtype) for new, shape, dtype in self.templates]
+        code.enter(self.address, *inputs, *made)
+        if code.threads:
+            self.run_parts()
+        if code.fail_slot is not None and self.table[code.fail_slot]:
+            raise WrongInput("an input that eager refuses")
+        return made if code.in_order else [made[k] for k in self.results]
+
     def run_parts(self) -> None:
         """Run the program on all cores; a short program runs on one if threads sleep, and wakes the threads."""
-        if cores() == 1 or not pool.lock.acquire(blocking=False):
-            self.run(self.address, 0, 1)
+        run, address = self.code.run, self.code.run_address
+        if not 1 < cores() <= self.code.most_threads or not pool.lock.acquire(blocking=False):
+            run(self.address, 0, 1)
             return
         try:
             parts = 1
             if pool.ready() or self.long:
                 self.barrier[BASE_WORD] = self.barrier[0]
-                parts = pool.post(self.run_address, self.address)
-            self.run(self.address, 0, parts)
+                parts = pool.post(address, self.address)
+            run(self.address, 0, parts)
             if parts > 1:
                 pool.wait()
         finally:
             pool.lock.release()
 
-    def bind(self, *arrays: np.ndarray) -> tuple:
-        """Make the arrays that depend on parameters; `arrays` in the order of `state`."""
-        if any(map(is_exposed, arrays)):
-            raise NotNative("a parameter shares its memory with NumPy")
-        self.parameters = list(arrays)
-        if self.moved is not None:
-            self.moved.copy()
-        known: dict[Value, np.ndarray] = dict(zip(self.state, arrays))
 
-        def array(v: Value) -> np.ndarray:
-            return known[v] if v in known else np.asarray(v._array)
-
-        for step in self.steady:
-            known[step.out] = np.asarray(step.function(*map(array, step.given)))
-        self.steady_arrays, self.arrays = known, []
-        for (function, given, _), slot in zip(self.bound, self.slots):
-            made = np.ascontiguousarray(function(*map(array, given)))
-            if function is not np.ascontiguousarray:  # a parameter itself, such as a table of rows, is not copied
-                room = aligned(made.nbytes + SLACK_BYTES)[: made.nbytes]
-                room[:] = made.reshape(-1).view(np.uint8)
-                made = room
-            self.arrays.append(made)
-            if slot is not None:
-                self.table[slot] = made.ctypes.data
-        self.seen, self.versions = clock.last_write, [writes_of(t).count for t in self.tensors]
-        return ()
-
-    def let_go(self) -> None:
-        """Free what only the comparison with eager needs."""
-        self.steady_arrays, self.lowering = {}, None  # type: ignore[assignment]
-
-    def refresh(self) -> None:
-        """Bind again if a parameter was written to since it was bound. Raises NotNative if code outside of tensors has
-        a parameter's array."""
-        if any(map(is_exposed, self.parameters)):
-            raise NotNative("a parameter shares its memory with NumPy")
-        if self.versions != [writes_of(t).count for t in self.tensors]:
-            self.bind(*self.parameters)
-        self.seen = clock.last_write
-
-    def call(self, *inputs: np.ndarray) -> list[np.ndarray]:
-        """The results for the arrays of the arguments, in the order of `sources`; WrongInput if a step has failed."""
-        if clock.last_write != self.seen:
-            self.refresh()
-        made = [new(shape, dtype) for new, shape, dtype in self.templates]
-        self.enter(self.address, *inputs, *made)
-        if self.threads:
-            self.run_parts()
-        if self.fail_slot is not None and self.table[self.fail_slot]:
-            raise WrongInput("an input that eager refuses")
-        return made if self.in_order else [made[k] for k in self.results]
+def template(like: np.ndarray | Blank, n: int) -> tuple[Callable[..., np.ndarray], Any, Any]:
+    """(function, arguments...) that makes an array like an array, or a result with Sizes: of the same shape, dtype and
+    order in memory."""
+    if isinstance(like, Blank):
+        shape = at(like.shape, n)
+        like = np.empty([shape[d] for d in like.axes], like.dtype).transpose(np.argsort(like.axes))
+    if like.flags.c_contiguous:
+        return memory.take if like.nbytes >= MIN_ARRAY_BYTES else np.empty, like.shape, like.dtype
+    return (lambda like, dtype: np.empty_like(like)), like, like.dtype
 
 
-def template(a: np.ndarray) -> tuple[Callable[..., np.ndarray], Any, Any]:
-    """(function, arguments...) that makes an array like `a`: of the same shape, dtype and strides."""
-    if a.flags.c_contiguous:
-        return memory.take if a.nbytes >= MIN_ARRAY_BYTES else np.empty, a.shape, a.dtype
-    return (lambda like, dtype: np.empty_like(like)), a, a.dtype
+def padded(a: np.ndarray) -> np.ndarray:
+    """A copy in C order, behind which vectors may read."""
+    room = aligned(a.nbytes + SLACK_BYTES)[: a.nbytes]
+    room[:] = np.ascontiguousarray(a).reshape(-1).view(np.uint8)
+    return room

@@ -8,10 +8,11 @@ import numpy as np
 
 from rushlight.compile.graph import Value
 from rushlight.compile.native.convolution import pair
+from rushlight.compile.native.errors import NotNative
 from rushlight.compile.native.loop_nest import Lanes, Pieces, index
 from rushlight.compile.native.loop_nest import load as load_lanes
 from rushlight.compile.native.lowering import Lowering, anchor, channels_last
-from rushlight.compile.native.places import NotNative, Place
+from rushlight.compile.native.places import Place
 from rushlight.compile.native.schedule import Group
 from rushlight.loops import llvm
 from rushlight.loops.llvm import FLOAT, Number
@@ -113,7 +114,7 @@ def mean(load: Load, f: llvm.Function, windows: list[Range], count: Number) -> l
         return f.loop(*columns, 1, lambda column, t: [t + load(row, column)], [total])
 
     (total,) = f.loop(*windows[0], 1, line, [f.number(FLOAT, 0.0, width)])
-    return total * (1 / count) if isinstance(count, int) else total / llvm.converted(count, FLOAT)
+    return total * (1 / count) if isinstance(count, int) else total / llvm.converted(f.whole(count), FLOAT)
 
 
 def over_windows(low: Lowering, group: Group, x: Value, pixel: Callable[..., llvm.Value]) -> None:

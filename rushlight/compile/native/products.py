@@ -11,12 +11,14 @@ import numpy as np
 
 from rushlight.compile.graph import Call, Value
 from rushlight.compile.native.elements import written
+from rushlight.compile.native.errors import NotNative
 from rushlight.compile.native.loop_nest import Lanes, Pieces, index
 from rushlight.compile.native.lowering import Lowering, Step, anchor
 from rushlight.compile.native.packing import pack, unraveled, wanted_order
-from rushlight.compile.native.places import Buffer, NotNative, Place
+from rushlight.compile.native.places import Buffer, Place
 from rushlight.compile.native.schedule import Group
-from rushlight.compile.native.tiles import accumulate, best_tile, dots, packed
+from rushlight.compile.native.sizes import new_value
+from rushlight.compile.native.tiles import accumulate, best_tile, dots, in_tiles, packed
 from rushlight.loops import llvm
 from rushlight.loops.llvm import FLOAT, Number
 from rushlight.ops.linalg import matmul
@@ -58,7 +60,7 @@ def computed_layer(low: Lowering, group: Group) -> None:
 
 def like(v: Value) -> Value:
     """A new value of v's shape and dtype."""
-    return Value(np.broadcast_to(np.zeros((), v.dtype), v.shape))
+    return new_value(v.shape, v.dtype)
 
 
 @anchor(matmul.mm)
@@ -109,7 +111,7 @@ def must_pack(y: Place, many: bool) -> bool:
     return column != 1 or (many and y.shape[-2] > 32 and row % 256 == 0)
 
 
-def tile_of(low: Lowering, rows: int, columns: int) -> tuple[int, int]:
+def tile_of(low: Lowering, rows: Number, columns: int) -> tuple[int, int]:
     target = low.module.target
     return best_tile(target, rows, -(-columns // target.lanes))
 
@@ -136,7 +138,7 @@ def write_product(
     step = low.step()
     low.memory.use(x.buffer)
     pieces = Product(step, together, x, panels, bias, sizes, tile, merge)
-    few = rows <= tile[0] * 2
+    few = isinstance(rows, int) and rows <= tile[0] * 2
     f, wide = step.f, tile[1] * pieces.width
     whole = columns // wide
 
@@ -175,11 +177,7 @@ class Product:
 
     def share_rows(self) -> tuple[Number, Number]:
         """The rows of this part, in whole tiles."""
-        tiles = -(-self.rows // self.tile)
-        start, stop = self.step.share(tiles)
-        if isinstance(stop, int):
-            return 0, self.rows
-        return start * self.tile, llvm.smaller(stop * self.tile, self.rows)
+        return self.step.share_tiles(self.rows, self.tile)
 
     def panel(self, j: Number) -> llvm.Value:
         """The address of panel j."""
@@ -196,6 +194,9 @@ class Product:
             f.loop(start, whole, self.tile, lambda m: self.one(m, self.tile, panel, column, vectors, valid))
             if whole < stop:
                 self.one(whole, stop - whole, panel, column, vectors, valid)
+            return
+        if not isinstance(self.rows, int):
+            in_tiles(f, start, stop, self.tile, lambda m, count: self.one(m, count, panel, column, vectors, valid))
             return
         rest = self.rows % self.tile
         full = llvm.smaller(f.whole(stop), self.rows - rest)

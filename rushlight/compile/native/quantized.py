@@ -6,8 +6,9 @@ from functools import partial
 
 import numpy as np
 
+from rushlight.compile.native.errors import NotNative
 from rushlight.compile.native.lowering import Lowering, Step, anchor
-from rushlight.compile.native.places import Buffer, NotNative, Place, row_major
+from rushlight.compile.native.places import Buffer, Place, row_major
 from rushlight.compile.native.schedule import Group
 from rushlight.fast import int8_code
 from rushlight.fast.int8_loops import filled

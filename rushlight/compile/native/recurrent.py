@@ -14,12 +14,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from rushlight.compile.graph import Value
+from rushlight.compile.native.errors import NotNative
 from rushlight.compile.native.loop_nest import Lanes, index
 from rushlight.compile.native.loop_nest import load as load_lanes
 from rushlight.compile.native.lowering import Lowering, anchor
-from rushlight.compile.native.places import NotNative, Place
+from rushlight.compile.native.places import Place
 from rushlight.compile.native.schedule import Group
-from rushlight.compile.native.tiles import accumulate
+from rushlight.compile.native.tiles import MANY_ROWS, accumulate, in_tiles
 from rushlight.loops import llvm
 from rushlight.loops.llvm import FLOAT, Number, Target
 from rushlight.loops.llvm_math import functions
@@ -54,8 +55,9 @@ def rnn(low: Lowering, group: Group) -> None:
     Rnn(low, group).write()
 
 
-def tile_of(target: Target, rows: int, blocks: int, gates: int) -> tuple[int, int]:
+def tile_of(target: Target, rows: Number, blocks: int, gates: int) -> tuple[int, int]:
     """(sequences, vectors of hidden lanes) of a tile: the least estimated time, as in `tiles.best_tile`."""
+    rows = rows if isinstance(rows, int) else MANY_ROWS
     best, found = float("inf"), (1, 1)
     for b in range(1, min(blocks, 8) + 1):
         v = gates * b
@@ -135,13 +137,21 @@ class Layer:
         self.c = step.pointer(self.cell) if self.states == 2 else None
         self.biases = None if self.bias is None else step.pointer(step.place(self.bias))
         self.begin = [(place, step.pointer(place)) for place in places[1:]]
+        if not isinstance(self.batch, int):
+            in_tiles(self.f, *step.share_tiles(self.batch, self.tile), self.tile, self.sequences)
+        else:
+            self.write_tiles()
+        alone = Group(self.call, [], self.call.outs[0])
+        self.low.write_rest(self.group, alone if self.group.steps else self.group)
+
+    def write_tiles(self) -> None:
+        """The tiles of a known number of sequences."""
         full, rest = divmod(self.batch, self.tile)
+        step = self.step
         start, stop = step.share(full)
         self.f.loop(start, stop, 1, lambda k: self.sequences(self.f.whole(k) * self.tile, self.tile))
         if rest:
             step.alone(lambda: self.sequences(full * self.tile, rest))
-        alone = Group(self.call, [], self.call.outs[0])
-        self.low.write_rest(self.group, alone if self.group.steps else self.group)
 
     def by_step(self, x: Place) -> Place:
         """x as (T, N, gates H)."""

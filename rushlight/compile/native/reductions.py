@@ -9,13 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from rushlight.compile.graph import Call, Value
+from rushlight.compile.graph import Call
+from rushlight.compile.native.errors import NotNative
 from rushlight.compile.native.loop_nest import Lanes, Pieces
 from rushlight.compile.native.lowering import Lowering, anchor
-from rushlight.compile.native.places import NotNative, row_major
+from rushlight.compile.native.places import row_major
 from rushlight.compile.native.row_loops import F32, LARGEST, PRODUCT, SMALLEST, SQUARES, SUM, TOP, Fold, Row, Rows
 from rushlight.compile.native.rows import SINGLE, begun, dims_of
 from rushlight.compile.native.schedule import Group
+from rushlight.compile.native.sizes import new_value
 from rushlight.loops import llvm
 from rushlight.loops.llvm import INT64, Number, call_intrinsic
 from rushlight.ops.linalg import matmul
@@ -135,7 +137,7 @@ def placed(low: Lowering, group: Group, fold: Fold) -> None:
 def vector_product(low: Lowering, group: Group) -> None:
     """x (..., K), y (K,): the sum of the products."""
     x, y = group.anchor.args
-    both = Value(np.broadcast_to(np.zeros((), x.dtype), x.shape))
+    both = new_value(x.shape, x.dtype)
     product = Call(E.mul.op.name, (x, y), (both,))
     total = Call(reduce.sum.op.name, (both, (len(x.shape) - 1,), False), group.anchor.outs)
     folded(low, Group(total, group.steps, group.out, [product]), SUM)

@@ -15,9 +15,10 @@ from typing import Any
 import numpy as np
 
 from rushlight.compile.native.elements import computed
+from rushlight.compile.native.errors import NotNative
 from rushlight.compile.native.loop_nest import Lanes, index, load, merged
 from rushlight.compile.native.lowering import Step
-from rushlight.compile.native.places import NotNative, Place
+from rushlight.compile.native.places import Place
 from rushlight.compile.native.schedule import Group, outside
 from rushlight.compile.passes.simplify import uniform
 from rushlight.loops import llvm

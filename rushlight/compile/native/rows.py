@@ -7,9 +7,10 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from rushlight.compile.graph import Call, Value
+from rushlight.compile.native.errors import NotNative
 from rushlight.compile.native.loop_nest import Lanes, Pieces, index, load
 from rushlight.compile.native.lowering import Lowering, Step, anchor
-from rushlight.compile.native.places import NotNative, Place
+from rushlight.compile.native.places import Place
 from rushlight.compile.native.row_loops import F32, SQUARES, SUM, TOP, Fold, Row, Rows, Source, read_before
 from rushlight.compile.native.schedule import Group
 from rushlight.loops import llvm

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from rushlight.compile.graph import Call, Graph, Store, Value, is_random, is_reshape, is_view, values_in, with_each
-from rushlight.compile.native.places import NotNative
+from rushlight.compile.native.errors import NotNative
+from rushlight.compile.native.sizes import Sized, new_value
 from rushlight.compile.passes.fuse import is_element
 from rushlight.core.table import TABLE
 from rushlight.fast.rule_text import TYPES
@@ -98,7 +99,8 @@ class Schedule:
         left: list[Call] = []
         for step in steps:
             given = [*values_in(step.args)]
-            if step.outs and all(self.is_known(v) for v in given) and not is_random(step):
+            sized = any([isinstance(v, Sized) for v in (*given, *step.outs)])
+            if step.outs and all(self.is_known(v) for v in given) and not sized and not is_random(step):
                 self.run_once(step)
             elif step.runs(frozen_batch_norm) and all(self.is_known(v) for v in given[1:]):
                 left += self.scaled(step, made.get(step.args[0]), uses)
@@ -133,7 +135,7 @@ class Schedule:
             self.derive(lambda *a, i=i: both(*a)[i].astype(x.dtype).reshape(shape), parts, shape, x.dtype)
             for i in (0, 1)
         )
-        middle = Value(np.broadcast_to(np.zeros((), x.dtype), x.shape))
+        middle = new_value(x.shape, x.dtype)
         return [Call(E.mul.op.name, (x, scale), (middle,)), Call(E.add.op.name, (middle, shift), step.outs)]
 
     def fold(self, conv: Call, parts: tuple[Value, ...], both: Callable) -> None:

@@ -7,14 +7,16 @@ matrix as panels of some vectors of columns, each with its rows one after the ot
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from math import ceil
 
 import numpy as np
 
 from rushlight.loops.llvm import FLOAT, Function, Number, Target, Value, mixed, multiply_add, repeated
 
+MANY_ROWS = 64  # the rows for which a tile is chosen where their number is not known
 UNROLL_FMAS = 16  # an inner loop has at least about this many multiply-adds
 
 
@@ -29,10 +31,11 @@ def packed(b: np.ndarray, width: int, vectors: int) -> np.ndarray:
     return np.concatenate([np.ascontiguousarray(b[:, k : k + panel]).ravel() for k in cuts] or [np.zeros(0, b.dtype)])
 
 
-def best_tile(target: Target, rows: int, vectors: int) -> tuple[int, int]:
+def best_tile(target: Target, rows: Number, vectors: int) -> tuple[int, int]:
     """(rows, vectors) of a tile: the least estimated time for all rows and vectors that fits the registers.
 
     In cycles: two multiply-adds or two loads take one; a chain of multiply-adds takes four for each."""
+    rows = rows if isinstance(rows, int) else MANY_ROWS
     best, found = float("inf"), (1, 1)
     for v in range(1, min(vectors, 8) + 1):
         for m in range(1, min(rows, 16) + 1):
@@ -43,6 +46,19 @@ def best_tile(target: Target, rows: int, vectors: int) -> tuple[int, int]:
             if time < best - 1e-9:
                 best, found = time, (m, v)
     return found
+
+
+def in_tiles(f: Function, start: Number, stop: Number, tile: int, body: Callable[[Number, int], None]) -> None:
+    """body(first, count) for the rows from `start` to `stop`, where the number of rows is not known: tiles of `tile`
+    rows, then the rows that are left, in tiles of 32, 16, 8, 4, 2 and 1 rows."""
+    whole = f.whole(stop) - start
+    rest = whole % tile
+    at = whole - rest + start
+    f.loop(start, at, tile, lambda m: body(m, tile))
+    for count in (32, 16, 8, 4, 2, 1):
+        if count < tile:
+            f.when((rest & count) != 0, partial(body, at, count))
+            at = at + (rest & count)
 
 
 def accumulate(

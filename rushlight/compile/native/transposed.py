@@ -15,8 +15,9 @@ import numpy as np
 
 from rushlight.compile.graph import Call, Value
 from rushlight.compile.native.convolution import Direct, Pair, Window, pair, with_border
+from rushlight.compile.native.errors import NotNative
 from rushlight.compile.native.lowering import Lowering, anchor, channels_last
-from rushlight.compile.native.places import NotNative, Place
+from rushlight.compile.native.places import Place
 from rushlight.compile.native.schedule import Group
 from rushlight.loops import llvm
 from rushlight.loops.llvm import FLOAT, Number

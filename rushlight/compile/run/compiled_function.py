@@ -29,6 +29,7 @@ from rushlight.compile.report import Break
 from rushlight.compile.run.eager_run import EagerRun
 from rushlight.compile.run.fast_call import MISSED, entry
 from rushlight.compile.run.forward_backward import Twice
+from rushlight.compile.run.native_way import Natives
 from rushlight.compile.run.program import OTHER_LAYOUT, RUN_EAGERLY, Program
 from rushlight.core.mode import mode
 
@@ -94,6 +95,7 @@ class Compiled:
         # kind of arguments -> the program of the last run alone, until the next run confirms it
         self.early: dict[Any, Program] = {}
         self.unconfirmed = 0  # such programs since two runs last agreed
+        self.natives = Natives()
         self.lock = Lock()
         # program -> its fast call (compile/run/fast_call.py)
         self.entries: dict[Program, tuple[Any, Callable[[tuple], Any] | None]] = {}
@@ -170,6 +172,7 @@ class Compiled:
             self.last.clear()
             self.early.clear()
             self.tries.clear()
+            self.natives = Natives()
             self.given_up, self.enter, self.pieces, self.probing = "", None, None, ""
 
     def watched(self, kind: Any, flat: list[Any], others: list[Any], args: tuple, kwargs: dict) -> Any:
@@ -350,7 +353,7 @@ class Compiled:
         if much:  # free the memory of the traced runs before the program allocates
             give_back()
         title = f"Made by rushlight.compile from {self.name}."
-        program = Program(outline.graph, outline.plan, outline.live, outline, title, self.options)
+        program = Program(outline.graph, outline.plan, outline.live, outline, title, self.options, self.natives)
         if not self.may_keep(program):
             return None, ""
         wrong = "" if program.native is None and program.proof.there() else run.differs_from(program)

@@ -11,11 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from rushlight.compile.graph import Value, values_in
+from rushlight.compile.graph import Call, Value, values_in, with_each
 from rushlight.compile.lower.runtime import aligned
 from rushlight.compile.native.native_program import NativeProgram
 from rushlight.compile.native.places import Buffer, Place
 from rushlight.compile.native.schedule import Group
+from rushlight.compile.native.sizes import Sized, at
 from rushlight.compile.run.tolerance import Noise
 from rushlight.compile.run.verify import FLOATS, anew, compare, computed, name_of
 
@@ -26,7 +27,7 @@ def check_groups(native: NativeProgram, arrays: list[np.ndarray], parameters: li
     `arrays`: of the arguments, in the order of `native.sources`; `parameters`: in the order of `native.state`."""
     native.bind(*parameters)
     before = native.table.copy()
-    rooms = {buffer: aligned(buffer.bytes) for _, buffer in native.arena}
+    rooms = {buffer: aligned(at(buffer.bytes, native.n)) for _, buffer in native.arena}
     for slot, buffer in native.arena:
         rooms[buffer][:] = 255  # nan: memory that is read before it is written shows in a result
         native.table[slot] = rooms[buffer].ctypes.data
@@ -34,7 +35,8 @@ def check_groups(native: NativeProgram, arrays: list[np.ndarray], parameters: li
         results = native.call(*arrays)
     finally:
         native.table[:] = before
-    memory = dict(rooms)
+    bound = {buffer: a for (_, _, buffer), a in zip(native.code.bound, native.code.arrays)}
+    memory = rooms | native.constants | bound
     memory.update((buffer, a) for a, (_, buffer) in zip(arrays, native.lowering.inputs))
     memory.update((native.lowering.outputs[k][1], a) for k, a in zip(native.results, results))
     known = Known(native, memory)
@@ -48,15 +50,25 @@ class Known:
     """The arrays of values after a run."""
 
     def __init__(self, native: NativeProgram, memory: dict[Buffer, np.ndarray]):
-        self.places, self.memory = native.lowering.memory.places, memory
-        self.steady = native.steady_arrays
+        self.places, self.memory, self.n = native.lowering.memory.places, memory, native.n
+        self.steady = native.code.steady_arrays()
 
     def array(self, v: Value) -> np.ndarray:
         if v.kind == "constant":
             return np.asarray(v._array)
         if v in self.steady:
             return self.steady[v]
-        return shown(self.places[v], self.memory[self.places[v].buffer])
+        return shown(self.places[v].at(self.n), self.memory[self.places[v].buffer])
+
+    def arguments(self, step: Call) -> tuple:
+        """The arguments of a step, with numbers for Sizes."""
+
+        def value(v: Value) -> Value:
+            if v.kind != "constant" or not isinstance(v, Sized):
+                return v
+            return Value(np.broadcast_to(v._array.reshape(-1)[:1], at(v.shape, self.n)), "constant")  # of equal numbers
+
+        return with_each(at(tuple(step.args), self.n), value)
 
 
 def shown(place: Place, memory: np.ndarray) -> np.ndarray:
@@ -70,7 +82,7 @@ def shown(place: Place, memory: np.ndarray) -> np.ndarray:
 
 
 def check(group: Group, known: Known) -> None:
-    steps = group.all_steps()
+    steps = [Call(s.op, known.arguments(s), s.outs, shares=s.shares) for s in group.all_steps()]
     inside = {v for s in steps for v in s.outs}
     given = {v: known.array(v) for s in steps for v in values_in(s.args) if v not in inside and v.kind != "constant"}
     right = computed(steps, given)

@@ -18,21 +18,42 @@ from rushlight.compile.passes import optimize
 WHOLE_OPS = {"decompose": False, "tables": False, "products": False}
 
 
-def native_of(graph: Graph, live: Sequence[int], likes: list[Any], options: Mapping[str, Any]) -> tuple[Any, str]:
+class Natives:
+    """The native programs of a compiled function, for all sizes of its arguments."""
+
+    def __init__(self) -> None:
+        self.sizes: Any = None
+
+    def of_all_sizes(self) -> Any:
+        """A SeveralSizes, made when the first native program is made."""
+        from rushlight.compile.native.several_sizes import SeveralSizes
+
+        self.sizes = self.sizes or SeveralSizes()
+        return self.sizes
+
+    def drop(self, native: Any) -> None:
+        """Make no more programs from the code of a program that gave wrong numbers."""
+        if self.sizes is not None:
+            self.sizes.drop(native.code)
+
+
+def native_of(
+    graph: Graph, live: Sequence[int], likes: list[Any], options: Mapping[str, Any], natives: Natives
+) -> tuple[Any, str]:
     """(the native function of a recorded graph, ""), or (None, the reason why there is none).
 
-    `live`: the results through which the caller may run backward; `likes`: eager's arrays of the results."""
+    `live`: the results through which the caller may run backward; `likes`: eager's arrays of the results; `natives`:
+    the native programs of the compiled function."""
     reason = refusal(graph, live, options)
     if reason:
         return None, reason
-    from rushlight.compile.native.native_program import NativeProgram
-    from rushlight.compile.native.places import NotNative
+    from rushlight.compile.native.errors import NotNative
     from rushlight.compile.native.schedule import copied
 
     own = Graph(list(map(copied, graph.steps)), list(graph.inputs), list(graph.results))
     optimize(own, {**options, **WHOLE_OPS, "show": None})
     try:
-        return NativeProgram(own, likes), ""
+        return natives.of_all_sizes().program(own, likes), ""
     except NotNative as error:
         return None, str(error)
     except NoArray as error:

@@ -25,12 +25,12 @@ from rushlight.compile.guards.guard_text import still_holds
 from rushlight.compile.guards.pytree_signature import rebuilt
 from rushlight.compile.lower.memory_plan import Spans, overlap
 from rushlight.compile.lower.program_text import Lowering
-from rushlight.compile.native.places import NotNative
+from rushlight.compile.native.errors import NotNative
 from rushlight.compile.passes import optimize
 from rushlight.compile.passes.split_backward import read_late, split
 from rushlight.compile.report import Item, Stopwatch, Timings, drawing, kind, memory_table
 from rushlight.compile.run.forward_backward import CompiledFunctionBackward, Kept, Subsets
-from rushlight.compile.run.native_way import in_its_place, native_of
+from rushlight.compile.run.native_way import Natives, in_its_place, native_of
 from rushlight.compile.run.verified_cache import Proof, recorded
 from rushlight.compile.run.verify import Checker, Mismatch, beyond_noise, distance
 from rushlight.core.node import Output, clock, tick
@@ -238,8 +238,17 @@ class Program:
     `plan`: how to build the function's result from arrays (compile/guards/pytree_signature.py). `holds()`: whether all
     guards hold."""
 
-    def __init__(self, graph: Graph, plan: Any, live: list[int], outline: Any, title: str, options: Mapping[str, Any]):
-        self.plan, self.live, self.outline = plan, live, outline
+    def __init__(
+        self,
+        graph: Graph,
+        plan: Any,
+        live: list[int],
+        outline: Any,
+        title: str,
+        options: Mapping[str, Any],
+        natives: Natives,
+    ):
+        self.plan, self.live, self.outline, self.natives = plan, live, outline, natives
         numbers = [v.source[1] for v in graph.inputs if v.source[0] == "number"]
         self.holds = still_holds(outline.before, outline.free)
         # dynamic numbers whose formulas must agree in each run
@@ -254,7 +263,7 @@ class Program:
         watched = read_late(graph) if live else None
         shown = homes(graph)
         # the function of machine code that runs in place of the text, or the reason why there is none
-        self.native, self.native_reason = native_of(graph, live, outline.expected.results, options)
+        self.native, self.native_reason = native_of(graph, live, outline.expected.results, options, natives)
         optimize(graph, options)
         keep_apart(graph, shown)
         how = options.get("fuse", True), options.get("threads", True)
@@ -306,6 +315,7 @@ class Program:
 
     def drop_native(self, reason: str) -> None:
         """Run the text after all."""
+        self.natives.drop(self.native)
         self.forward.take_back()
         self.native_reason = reason
 
@@ -407,7 +417,7 @@ class Program:
         """Free the traced run, which was needed for the comparison only."""
         self.replay = None
         if self.native is not None:
-            self.native.let_go()
+            self.native.code.let_go()
         for part in self.parts:
             part.let_go()
 

@@ -155,7 +155,7 @@ def test_two_cores_give_the_same_bits(monkeypatch):
     for cores in (1, 2, 3):
         monkeypatch.setattr("rushlight.base.threads.chosen", cores)
         f, program = served(model, x)
-        assert program.native.threads is (cores > 1)
+        assert program.native.code.threads is (cores > 1)
         found += [f(x) for _ in range(20)]
     for y in found[1:]:
         assert torch.equal(found[0], y)
