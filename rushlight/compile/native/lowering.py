@@ -269,7 +269,7 @@ class Lowering:
         return self.memory.places[v]
 
     def make_sized_result(self, v: Value, like: np.ndarray) -> Place:
-        """Memory for a result with Sizes, whose dimensions lie in memory in the order of `like`."""
+        """Memory for a result with Sizes, in the order of dimensions in memory that `like` has."""
         axes = sorted(range(like.ndim), key=lambda d: -like.strides[d])
         if like.dtype != v.dtype or not like.transpose(axes).flags.c_contiguous:
             raise NotNative("a result of several sizes has gaps")

@@ -1,7 +1,7 @@
 """Sizes that differ from call to call: `slope n + rest`, where n is the number of samples of a call, or a length.
 
 A program for several sizes is made of two traced runs with different sizes: a number that differs between the runs is
-a Size (`joined`). A third run fits the program if all its numbers are those of the program for one n (`fits`)."""
+a Size (`joined`). A third run fits the program if, for one n, each Size has the number of this run (`fits`)."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ def sizes_in(x: Any) -> Iterator[Size]:
 
 
 def fits(pattern: Any, numbers: Any, n: int) -> bool:
-    """Whether the numbers are those of a pattern for this n."""
+    """Whether the numbers equal a pattern's numbers for this n."""
     if isinstance(pattern, Size):
         return type(numbers) is int and pattern.at(n) == numbers
     if pattern is ANY:
