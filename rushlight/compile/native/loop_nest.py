@@ -142,6 +142,26 @@ def merged(order: list[int], shape: Sequence[int], strides: list[tuple[int, ...]
     return loops
 
 
+def over_vectors(
+    f: Function, part: tuple[Number, Number], size: Number, body: Callable[[Number, int, int], None]
+) -> None:
+    """body(i, lanes, valid lanes) for a part of `size` elements: whole vectors, then the elements that are left, as one
+    vector, or one by one if their number is not known."""
+    (start, stop), width = part, f.module.target.lanes
+    vector = lambda i: body(i, width, width)
+    if isinstance(stop, int) and isinstance(start, int):
+        whole = start + (stop - start) // width * width
+        f.loop(start, whole, width, vector)
+        if whole < stop:
+            body(whole, width, stop - whole)
+    elif isinstance(size, Symbol) and not size.divisible(width):
+        whole = stop - (f.whole(stop) - start) % width
+        f.loop(start, whole, width, vector)
+        f.loop(whole, stop, 1, lambda i: body(i, 0, 1))
+    else:
+        f.loop(start, stop, width, vector)
+
+
 def lanes_along(
     step: Step, shape: tuple[int, ...], loops: list[tuple[int, int]], body: Callable, line: Callable
 ) -> None:
@@ -155,26 +175,13 @@ def lanes_along(
     width = f.module.target.lanes
 
     def inner(start: Number, stop: Number) -> None:
-        def vector(i: Number, valid: int = width) -> None:
-            at[along] = i
-            body(Lanes([*at], along, width, valid))
-
         at[along] = 0
         line([*at], along)
-        if isinstance(stop, int) and isinstance(start, int):
-            whole = start + (stop - start) // width * width
-            f.loop(start, whole, width, vector)
-            if whole < stop:
-                vector(whole, stop - whole)
-            return
-        whole = stop - (f.whole(stop) - start) % width if isinstance(size, Symbol) else stop
-        f.loop(start, whole, width, vector)
-        if isinstance(size, Symbol) and not size.divisible(width):
-            f.loop(whole, stop, 1, one_by_one)
+        over_vectors(f, (start, stop), size, place)
 
-    def one_by_one(i: Number) -> None:
+    def place(i: Number, count: int, valid: int) -> None:
         at[along] = i
-        body(Lanes([*at], along, 0, 1))
+        body(Lanes([*at], along, count, valid))
 
     def nested(depth: int) -> None:
         if depth == len(outer):

@@ -328,11 +328,19 @@ class Fusion:
         if other == number or first is None or self.between(other, number):
             return number
         steps = sorted({*self.steps[other], *self.steps[number]})
-        whole = grown(first, second, step, [self.graph.steps[i] for i in steps])
+        both = [self.graph.steps[i] for i in steps]
+        if self.overwrites_operands(both):
+            return number
+        whole = grown(first, second, step, both)
         if whole is None:
             return number
         self.merge(other, number, whole, steps)
         return other
+
+    def overwrites_operands(self, steps: list[Call | Store]) -> bool:
+        """Whether a loop of these steps writes to the memory of a view that the loop reads at other places."""
+        targets = {s.target for s in steps if isinstance(s, Store)}
+        return bool(targets) and any([self.origin.get(v) in targets for s in steps for v in values_in(s.args)])
 
     def between(self, a: int, b: int) -> bool:
         """Whether some third cluster must run after one of the two and before the other."""

@@ -58,7 +58,10 @@ class Known:
             return np.asarray(v._array)
         if v in self.steady:
             return self.steady[v]
-        return shown(self.places[v].at(self.n), self.memory[self.places[v].buffer])
+        place = self.places[v].at(self.n)
+        if 0 in place.shape:  # no step uses the buffer
+            return np.empty(place.shape, place.dtype)
+        return shown(place, self.memory[place.buffer])
 
     def arguments(self, step: Call) -> tuple:
         """The arguments of a step, with numbers for Sizes."""

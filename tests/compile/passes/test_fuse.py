@@ -1,6 +1,7 @@
 """fuse: calls that share a loop. Each test says what runs together, what must not, and that the numbers stay."""
 
 import re
+import warnings
 
 import pytest
 
@@ -90,6 +91,32 @@ def test_a_sum_of_a_parameter_that_is_written_comes_from_before():
     for _ in range(4):
         step(q, Y)
     agree(program.run([p, Y]), step(q, Y))
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda x: x.addr_(x[0], x[1]),
+        lambda x: x.mul_(2).add_(x[0]),
+        lambda x: x.copy_(x.sin() * x[:, :1]),
+        lambda x: x.copy_(x.T.exp().T + x.sum(0)),
+    ],
+)
+def test_a_loop_does_not_write_to_rows_that_it_reads_again(write):
+    """A row of x is a view of x's memory, which has other numbers after the first round."""
+
+    def f(x):
+        write(x)
+        return x + 1
+
+    g = torch.compile(f, backend="loops")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for _ in range(3):
+            x = torch.randn(5, 5)
+            y = x.clone()
+            torch.testing.assert_close(g(x), f(y))
+            torch.testing.assert_close(x, y)
 
 
 def test_random_numbers_keep_their_order():
