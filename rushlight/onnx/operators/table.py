@@ -32,7 +32,7 @@ ML, MICROSOFT, PREVIEW = "ai.onnx.ml", "com.microsoft", "ai.onnx.preview"
 DEFAULT_DOMAINS = ("", "ai.onnx")
 FILES = """
     elementwise activation linear shape index select reduce conv pool normalization resize sample recurrent attention
-    loss quantized casts control sequence signal random text known
+    loss quantized casts control sequence signal random text known contributed contributed_quantized
 """
 
 
