@@ -96,7 +96,7 @@ function floor(colour) {                  // the square below the surface, with 
   pen.fillStyle = colour("--soft");
   pen.font = "13px " + colour("--mono");
   pen.textAlign = "center";
-  for (const [axis, sides] of [[0, [[0, -1.16], [0, 1.16]]], [1, [[-1.16, 0], [1.16, 0]]]]) {
+  for (const [axis, sides] of [[0, [[0, -1.24], [0, 1.24]]], [1, [[-1.24, 0], [1.24, 0]]]]) {
     const spots = sides.map(([x, y]) => project(x, y, -0.08)), [x, y] = spots[0][2] < spots[1][2] ? spots[0] : spots[1];
     const text = `direction ${axis + 1}: ${Math.round(100 * shares[axis])} %`, half = pen.measureText(text).width / 2 + 6;
     pen.fillText(text, Math.max(half, Math.min(canvas.clientWidth - half, x)), y + 8);

@@ -191,12 +191,24 @@ class Live:
         return assembled(FRAME, "Live training", SCRIPTS, {"numbers": []})
 
     def state(self, query: dict[str, str]) -> tuple[str, str]:
-        since, losses, version = (int(query.get(name, default)) for name, default in QUERY.items())
         ended = self.ended
-        text = self.observer.state(since, losses, version)
-        status = "ended" if ended else "paused" if self.gate.held else "pausing" if self.gate.paused else "running"
+        text = self.news(query)
         self.looked, self.final = monotonic(), ended
-        return "application/json", f'{{"status":"{status}",{text[1:]}'
+        return "application/json", text
+
+    def news(self, query: dict[str, str]) -> str:
+        """What an open page has not yet, as JSON. `query`: the numbers of the last record and step that it has."""
+        status = "ended" if self.ended else "paused" if self.gate.held else "running"
+        if status == "running" and self.gate.paused:
+            status = "pausing"
+        since, losses, version = (int(query.get(name, default)) for name, default in QUERY.items())
+        return f'{{"status":"{status}",{self.observer.state(since, losses, version)[1:]}'
+
+    def widget(self) -> Any:
+        """A widget that shows the page in a notebook, below the cell. ImportError without anywidget."""
+        from rushlight.viz.watching.widget import widget  # loads anywidget
+
+        return widget(self)
 
     def action(self, name: str) -> Callable[[dict[str, str]], tuple[str, str]]:
         def run(query: dict[str, str]) -> tuple[str, str]:

@@ -35,7 +35,8 @@ class Sample:
         self.changes: dict[int, list[Any]] = {}  # number -> [histogram of values, of the gradient, update : data]
         self.stepped: list[Any] = []  # optimizers, in order
         self.step_time = self.began = self.seconds = 0.0
-        self.thread, self.depth = get_ident(), 0
+        self.thread: int | None = None  # that of the first module
+        self.depth = 0
         self.clocks = Clocks(timer, modules=self.modules)
         self.recorder: Recorder | None = None
 
@@ -63,6 +64,7 @@ class Sample:
         """`Module.__call__`, which also keeps elements of the outputs."""
 
         def run(module: Any, /, *args: Any, **kwargs: Any) -> Any:
+            self.thread = self.thread or get_ident()
             if get_ident() != self.thread:
                 return call(module, *args, **kwargs)
             self.depth += 1
