@@ -85,6 +85,7 @@ dist: $(VENV)/has-release
 pictures: $(VENV)/has-test
 	$(BIN)/python tools/step_page_picture.py
 	$(BIN)/python tools/error_pictures.py
+	$(BIN)/python tools/live_pictures.py
 	$(BIN)/python tools/training_pictures.py
 	$(BIN)/python tools/demo_pictures.py
 	$(BIN)/python tools/speed_chart.py benchmarks/speed.json
