@@ -44,7 +44,7 @@ function status(text) {
   document.body.dataset.status = text;
   if (at("status").textContent !== text) at("status").textContent = text;
   const over = text === "ended" || text === "no answer";
-  at("toggle").textContent = text.startsWith("paus") ? "▶ go on" : "❚❚ pause";
+  at("toggle").textContent = text.startsWith("paus") ? "▶ resume" : "❚❚ pause";
   at("toggle").disabled = at("one").disabled = over;
 }
 

@@ -35,7 +35,7 @@ class Sample:
         self.changes: dict[int, list[Any]] = {}  # number -> [histogram of values, of the gradient, update : data]
         self.stepped: list[Any] = []  # optimizers, in order
         self.step_time = self.began = self.seconds = 0.0
-        self.thread: int | None = None  # that of the first module
+        self.thread: int | None = None  # the thread of the first module
         self.depth = 0
         self.clocks = Clocks(timer, modules=self.modules)
         self.recorder: Recorder | None = None

@@ -150,7 +150,7 @@ def test_pause_single_step_and_go(browser):
             until(tab, f"state.count === {shown + more}")
             assert page.observer.number > 0
             assert tab.inner_text("#layers-step").startswith(f"at step {shown + more};")  # each single step is recorded
-        assert tab.inner_text("#toggle") == "▶ go on"
+        assert tab.inner_text("#toggle") == "▶ resume"
         tab.evaluate("document.activeElement.blur()")
         tab.keyboard.press(" ")
         until(tab, f"state.count > {shown + 10}")
