@@ -55,8 +55,8 @@ def compile(  # type: ignore[misc]  # the overloads leave the settings to this s
     compiled).
     `options`: {"extend": False} switches off the pass "extend"; the same for "narrow", "decompose", "tables",
     "products", "simplify", "fuse", "threads", "native". {"show": print} calls print with the program's text before and
-    after each pass. Other options, torch's `mode` and `dynamic` are accepted and change nothing: every shape has its own
-    program, and the programs of several batch sizes or lengths share one function of machine code where that is possible.
+    after each pass. Other options, torch's `mode` and `dynamic` are accepted and change nothing: each shape has its own
+    program, and the programs of several batch sizes or lengths share one function of machine code where possible.
     RuntimeError for a mode that torch does not have, or for a mode together with options.
 
     >>> f = rushlight.compile(lambda x: (x * 2).sum())
