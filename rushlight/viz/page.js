@@ -108,8 +108,8 @@ function state() {                       // of each node: whether its value is c
 
 function boxText(box) {                  // [name, kind of the box]
   if (box.path === null) return [nodes[box.node].label, nodes[box.node].kind];
-  const { name, kind } = groups[box.path];
-  return [`▸ ${name}${kind ? ": " + kind : ""}`, "group"];
+  const { name, kind, what } = groups[box.path];     // the statement of a group stands in the panel: a box has no room
+  return [`▸ ${name}${kind && !what ? ": " + kind : ""}`, "group"];
 }
 
 function widthOf(box, dense) {           // for its name, and for a line with numbers
@@ -260,6 +260,7 @@ const follow = () => reveal(view.ofNode[nodeAt(k) ?? data.output]);
 
 // -- the panel ----------------------------------------------------------------------------------------------------------
 
+const whatOf = path => groups[path].what || "module";    // a graph without modules has groups of consecutive steps
 const link = i => element("button", { type: "button", class: "plain", onclick: () => choose(i) }, nodes[i].name);
 const heading = text => element("h3", {}, text);
 const row = (name, ...what) => element("div", { class: "row" }, element("span", { class: "who" }, name), ...what);
@@ -268,7 +269,7 @@ function modulesOf(node) {               // the modules around a node, each to c
   if (!node.home) return null;
   const parts = node.home.split("."), around = parts.map((_, n) => parts.slice(0, n + 1).join("."));
   return element("p", { class: "soft modules" }, "in ", ...around.flatMap((path, n) => [n ? " › " : "",
-    element("button", { type: "button", class: "plain", title: closed.has(path) ? "open this module" : "close this module",
+    element("button", { type: "button", class: "plain", title: `${closed.has(path) ? "open" : "close"} this ${whatOf(path)}`,
       onclick: () => open(path, closed.has(path)) }, `${closed.has(path) ? "▸" : "▾"} ${groups[path].name}${groups[path].kind ? ` (${groups[path].kind})` : ""}`)]));
 }
 
@@ -318,7 +319,7 @@ const KEYS = [
 const SIGNS = [
   [element("i", { class: "output" }), "the output, where backward starts"], [element("i", { class: "now" }), "the step that is shown"],
   [element("i", { class: "leaf" }), "a parameter or another leaf: gradients are added in its .grad"],
-  [element("i", { class: "constant" }), "a constant: it gets no gradient"], [element("i", { class: "group" }), "a closed module: click to open"],
+  [element("i", { class: "constant" }), "a constant: it gets no gradient"], [element("i", { class: "group" }), "a closed module, or a closed group of steps: click to open"],
   ["g", "the gradient that has arrived at a box: d output / d box"], ["mean", "mean of the values (tensors with more than 3 elements)"], ["|max|", "the largest absolute value of a gradient with more than 3 numbers"],
   ["x₁, x₂", "the first and the second value that the program gives to x; x₀ is a constant that x holds before"],
   ["swipe, pinch", "on a phone: swipe the text for the next step, pinch the graph to zoom"]];
@@ -351,7 +352,7 @@ function together(make) {                // the steps inside one closed module, 
   }
   const { name, kind } = groups[box.path], left = said.length - 12;
   return [element("h2", {}, `${name}${kind ? ": " + kind : ""}`),
-    element("p", {}, `${count === 1 ? "One step" : `${count} steps`} inside a closed module. `, element("button", { type: "button", onclick: () => open(box.path, true) }, `open ${name}`)),
+    element("p", {}, `${count === 1 ? "One step" : `${count} steps`} inside a closed ${whatOf(box.path)}. `, element("button", { type: "button", onclick: () => open(box.path, true) }, `open ${name}`)),
     element("ol", { class: "why" }, ...said.slice(-12).map(text => element("li", {}, text))),
     left > 0 ? element("p", { class: "soft" }, `${left} earlier sentences are left out.`) : null];
 }
@@ -379,7 +380,7 @@ function backwardPanel() {
   const what = several || [element("h2", {}, node.forward ? `${node.name} = ${node.forward}` : node.label), ...step.arrivals.map(a => element("p", { class: "why" }, a.said)),
     step.grad ? element("p", { class: "why" }, gradSentence(node, step)) : null, modulesOf(node)];
   if (several) return [phase("Backward", countTo(k) - F - 1, shownSteps()), ...what, source(node),
-    element("p", { class: "soft" }, "g is the gradient that arrived at each of these steps. Open the module to see the numbers.")];
+    element("p", { class: "soft" }, "g is the gradient that arrived at each of these steps. Open the " + whatOf(view.boxes[view.ofNode[step.node]].path) + " to see the numbers.")];
   return [phase("Backward", countTo(k) - F - 1, shownSteps()), ...what, source(node),
     step.incoming === null ? null : heading("g, the gradient that arrived"), step.incoming === null ? null : shown(step.incoming),
     step.arrivals.length ? heading("Gradients sent on") : null, ...step.arrivals.map(sent),
@@ -480,7 +481,7 @@ function point(event, b) {
   if (event.pointerType === "touch") return;
   const box = view.boxes[b], i = resultOf(box), known = state()[i], node = nodes[i], tip = at("tip");
   const grad = node.kind === "leaf" ? known.grad : known.arrived;
-  tip.replaceChildren(element("b", {}, box.path === null ? node.title : `${groups[box.path].name}: ${box.members.length} boxes; click to open`),
+  tip.replaceChildren(element("b", {}, box.path === null ? node.title : `${groups[box.path].name}${groups[box.path].what && groups[box.path].kind ? `, ${groups[box.path].kind}` : ""}: ${box.members.length} boxes; click to open`),
     element("div", {}, "value ", known.computed ? shown(node.value) : "not computed yet"),
     backward() && node.kind !== "constant" ? element("div", {}, node.kind === "leaf" ? ".grad " : "gradient ", grad === null ? "has not arrived" : shown(grad)) : "");
   tip.hidden = false;

@@ -40,7 +40,7 @@ from rushlight.viz.node_names import (
     written_names,
 )
 from rushlight.viz.op_sentences import array_of, place_of, saved_by
-from rushlight.viz.page_modules import homes_of, model_among, ops_of_calls
+from rushlight.viz.page_modules import MAX_OPEN, Runs, homes_of, model_among, ops_of_calls
 from rushlight.viz.reasons import (
     MAX_FORMULA_LETTERS,
     NamedFormulas,
@@ -180,6 +180,8 @@ class Content:
         self.formulas = self.named_formulas()
         self.made_by: dict[Node, Node] = {result: n for n, result in self.results.items()}
         self.homes = homes_of(order, params, self.raw_names, self.places)
+        self.runs = Runs(order) if len(order) > MAX_OPEN and not any(self.homes.values()) else None
+        self.homes = self.homes if self.runs is None else self.runs.homes
         for node, result in self.results.items():
             self.homes[result] = self.homes[node]
         self.calls = ops_of_calls(order, params)
@@ -467,6 +469,8 @@ class Content:
 
     def groups(self) -> dict[str, dict[str, Any]]:
         """{path of a module: class and name in Python} for all modules with nodes."""
+        if self.runs is not None:
+            return self.runs.groups
         homes = {home[:n] for home in self.homes.values() for n in range(1, len(home) + 1)}
         named = getattr(self.model, "named_modules", None)
         kinds = {name: type(module).__name__ for name, module in named()} if named else {}

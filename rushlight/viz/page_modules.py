@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import linecache
 from collections import Counter
 from collections.abc import Callable
 from types import CodeType, ModuleType
 from typing import Any
 
+from rushlight.base.errors import line_of
 from rushlight.core.engine import reachable
 from rushlight.core.node import Node, Output
 from rushlight.core.tensor import Tensor
@@ -17,6 +19,9 @@ from rushlight.viz.modules import modules_of
 from rushlight.viz.node_names import CALLED_AS, Places, written_by_the_user
 from rushlight.viz.reasons import ALIASES, called
 
+MAX_OPEN = 40  # most nodes that a page without modules shows at first; page.js has the same number for modules
+MAX_RUN, MAX_PARTS = 30, 20  # most steps of a group, and most groups of groups
+MAX_STATEMENT_LETTERS = 40
 MAX_CHILDREN, SLICE = 20, 10  # most numbered modules shown side by side; more are shown in groups of 10
 
 
@@ -131,3 +136,96 @@ def slices(paths: set[tuple[str, ...]]) -> Callable[[tuple[str, ...]], tuple[str
         return tuple(made)
 
     return sliced
+
+
+# -- a graph without modules
+
+
+class Runs:
+    """Groups of consecutive steps for a large graph without modules: the steps of one statement that follow each other.
+
+    A box of consecutive steps never comes before itself. `homes`: {node: path of its group}; `groups`: {path: its name
+    on the page}. More than 40 groups are in turn put into at most 20 groups.
+    """
+
+    def __init__(self, order: list[Node]):
+        self.groups: dict[str, dict[str, str]] = {}
+        self.homes: dict[Node, tuple[str, ...]] = dict.fromkeys(order, ())
+        runs = joined(runs_of([node for node in reversed(order) if not node.leaf]))
+        each = -(-len(runs) // MAX_PARTS) if len(runs) > MAX_OPEN else 0
+        first = 1
+        for i, run in enumerate(runs):
+            last = first + sum(not isinstance(node, Output) for node in run) - 1
+            part = (f"part{i // each}",) if each else ()
+            self.name(part, first, last, "")
+            self.name((*part, f"run{i}"), first, last, statement_of(run[0]))
+            self.homes.update(dict.fromkeys(run, (*part, f"run{i}")))
+            first = last + 1
+        for leaf, readers in readers_of(order).items():
+            self.homes[leaf] = common([self.homes[node] for node in readers])
+
+    def name(self, path: tuple[str, ...], first: int, last: int, statement: str) -> None:
+        """Name a group by its steps; a group of groups has the first step of its first one."""
+        if path:
+            known = self.groups.setdefault(".".join(path), {"first": str(first), "kind": statement, "what": "group"})
+            known["name"] = f"step {last}" if known["first"] == str(last) else f"steps {known['first']} to {last}"
+
+
+def runs_of(ops: list[Node]) -> list[list[Node]]:
+    """The ops, oldest first, in lists: consecutive ops of one statement, at most 30."""
+    runs: list[list[Node]] = []
+    before: Any = None
+    for node in ops:
+        at = before if isinstance(node, Output) or node.where is None else line_at(node)
+        if not runs or at != before or (len(runs[-1]) >= MAX_RUN and not isinstance(node, Output)):
+            runs.append([])
+        runs[-1].append(node)
+        before = at
+    return runs
+
+
+def joined(runs: list[list[Node]]) -> list[list[Node]]:
+    """The runs; one step of a function, such as `return act.tanh()`, joins the steps of the function before it."""
+    found: list[list[Node]] = []
+    for run in runs:
+        code, before = run[0].code, found[-1][-1].code if found else None
+        inside = code is not None and code is before and code.co_name != "<module>"
+        if inside and len(run) == 1 and len(found[-1]) < MAX_RUN:
+            found[-1] += run
+        else:
+            found.append(run)
+    return found
+
+
+def line_at(node: Node) -> tuple[str, int]:
+    """The file and the line of the statement that made the node; of a generator inside the statement, too."""
+    code, lasti = node.where  # type: ignore[misc]
+    return code.co_filename, line_of(code, lasti)
+
+
+def statement_of(node: Node) -> str:
+    """The statement that made the node, shortened."""
+    if node.where is None:
+        return ""
+    text = linecache.getline(*line_at(node)).strip()
+    return text if len(text) <= MAX_STATEMENT_LETTERS else text[: MAX_STATEMENT_LETTERS - 1] + "…"
+
+
+def readers_of(order: list[Node]) -> dict[Node, list[Node]]:
+    """{leaf: the nodes that read it}."""
+    found: dict[Node, list[Node]] = {}
+    for node in order:
+        for edge in node.edges:
+            if edge is not None and edge.leaf:
+                found.setdefault(edge, []).append(node)
+    return found
+
+
+def common(homes: list[tuple[str, ...]]) -> tuple[str, ...]:
+    """The longest common start of the paths."""
+    same = 0
+    for parts in zip(*homes):
+        if len(set(parts)) > 1:
+            break
+        same += 1
+    return homes[0][:same]

@@ -1075,6 +1075,63 @@ def test_300_nodes_open_as_a_few_modules(browser, tmp_path):
     tab.close()
 
 
+def a_network_of_numbers():
+    """micrograd's network: 3 inputs, layers of 6, 6 and 1 neurons, each weight a tensor of one number; and the weights."""
+
+    def neuron(w, b, x):
+        act = sum((wi * xi for wi, xi in zip(w, x)), b)
+        return act.tanh()
+
+    torch.manual_seed(0)
+    x = [torch.tensor(v) for v in (2.0, 3.0, -1.0)]
+    held = []
+    for count in (6, 6, 1):
+        weights = torch.randn(count, len(x) + 1)
+        rows = [[w.clone().requires_grad_() for w in row] for row in weights.unbind()]
+        x = [neuron(row[1:], row[0], x) for row in rows]
+        held += rows
+    return (x[0] - 1.0) ** 2, held
+
+
+def test_a_large_graph_without_modules_has_groups_of_steps(browser, tmp_path):
+    loss, held = a_network_of_numbers()
+    data = data_of(viz.html(loss, tmp_path / "page.html"))
+    assert len(data["nodes"]) > 200
+    assert sum(group["kind"].startswith("act = sum(") for group in data["groups"].values()) == 13  # neurons
+    tab = tab_of(browser, tmp_path / "page.html")
+    said = []
+    tab.on("pageerror", lambda error: said.append(str(error)))
+    assert tab.evaluate(WHOLE)
+    closed = boxes(tab)
+    assert closed <= 16
+    tab.click('.node.group:has-text("steps 1 to 7")')
+    assert boxes(tab) > closed
+    tab.keyboard.press("b")
+    while not tab.is_disabled("#next"):
+        tab.keyboard.press("ArrowRight")
+    assert said == []
+    leaves = [node for node in reachable([loss._node]) if node.leaf]
+    loss.backward()
+    shown = tab.evaluate("state().filter((s, i) => nodes[i].kind === 'leaf').map(s => numbers[s.grad].values[0])")
+    assert len(leaves) == sum(map(len, held)) == 73
+    assert shown == [pytest.approx(leaf.variable.grad.item(), abs=1e-6) for leaf in leaves]
+    tab.close()
+
+
+def test_a_chain_of_5000_steps_opens_in_parts(browser, tmp_path):
+    y = x = torch.ones((), requires_grad=True)
+    for _ in range(4990):
+        y = y * x
+    viz.html(y, tmp_path / "page.html")
+    tab = tab_of(browser, tmp_path / "page.html")
+    assert boxes(tab) <= 25
+    first = tab.text_content(".node.group .name")
+    assert re.fullmatch(r"▸ steps \d+ to \d+", first)
+    tab.locator(".node.group").first.click()
+    assert boxes(tab) <= 45
+    tab.close()
+
+
 def test_the_model_is_found_among_the_users_variables():
     """The module with the most parameters in the graph; of an object the module that it holds."""
 
