@@ -165,7 +165,7 @@ class Runs:
             self.homes[leaf] = common([self.homes[node] for node in readers])
 
     def name(self, path: tuple[str, ...], first: int, last: int, statement: str) -> None:
-        """Name a group by its steps; a group of groups has the first step of its first one."""
+        """Name a group by the numbers of the first and the last step."""
         if path:
             known = self.groups.setdefault(".".join(path), {"first": str(first), "kind": statement, "what": "group"})
             known["name"] = f"step {last}" if known["first"] == str(last) else f"steps {known['first']} to {last}"
