@@ -23,7 +23,7 @@ from rushlight.viz.watching.sample import Sample, array_of
 from rushlight.viz.watching.samples import short
 
 INTERVAL = 0.33  # seconds between two steps that are recorded in full: more than two a second
-SHARE = 0.025  # of the time, for records; a model with many layers is recorded more rarely
+SHARE = 0.015  # of the time, for records; a model with many layers is recorded more rarely
 MAX_RECORDS = 240  # then every second one is dropped
 MAX_LOSSES = 4000
 
@@ -51,7 +51,7 @@ class Observer:
         self.spent = self.cost = 0.0  # seconds: for all records, and for the one that is being made
         self.began = perf_counter()
         self.undo: list[Callable[[], None]] = []
-        self.lock = Lock()
+        self.lock, self.turn = Lock(), Lock()  # of the records, and of the hooks
         self.after_each_step: list[Callable[[Any], None]] = []
         self.after_records: list[Callable[[], None]] = []
         self.batch: Callable[[], Any] | None = None  # computes the loss of the last recorded batch again
@@ -70,11 +70,12 @@ class Observer:
 
     def stop(self) -> None:
         """Take the hooks away."""
-        while self.undo:
-            self.undo.pop()()
-        if self.sample is not None:
-            self.sample.stop()
-            self.sample = None
+        with self.turn:  # another thread may train
+            while self.undo:
+                self.undo.pop()()
+            sample, self.sample = self.sample, None
+            if sample is not None:
+                sample.stop()
 
     def assign(self, owner: Any, name: str, value: Any) -> None:
         known = getattr(owner, name)
@@ -96,9 +97,11 @@ class Observer:
         return run
 
     def arm(self) -> None:
-        """Record the next step in full."""
-        self.sample = Sample()
-        self.sample.start()
+        """Record the next step in full, unless the hooks are away."""
+        with self.turn:
+            if self.undo:
+                self.sample = Sample()
+                self.sample.start()
 
     def watched(self, optimizer: Any) -> bool:
         """Whether the page shows the steps of this optimizer. The modules of a new optimizer are found among the
@@ -120,14 +123,14 @@ class Observer:
         return True
 
     def before_step(self, optimizer: Any, args: Any, kwargs: Any) -> None:
-        if self.watched(optimizer) and self.sample is not None:
+        if self.watched(optimizer) and (sample := self.sample) is not None:
             begin = perf_counter()
-            if optimizer in self.sample.stepped:
+            if optimizer in sample.stepped:
                 self.finish()  # another optimizer made no step this time
                 self.pay(begin)
                 self.plan()
             else:
-                self.sample.before_update(optimizer, self.layers.of(optimizer))
+                sample.before_update(optimizer, self.layers.of(optimizer))
                 self.pay(begin)
 
     def after_step(self, optimizer: Any, args: Any, kwargs: Any) -> None:
@@ -135,10 +138,10 @@ class Observer:
             return
         self.count += 1
         self.note_loss(optimizer)
-        if self.sample is not None:
+        if (sample := self.sample) is not None:
             begin = perf_counter()
-            self.sample.after_update(optimizer, self.layers.of(optimizer))
-            if len(self.sample.stepped) >= len(self.optimizers) + len(self.unknown):
+            sample.after_update(optimizer, self.layers.of(optimizer))
+            if len(sample.stepped) >= len(self.optimizers) + len(self.unknown):
                 self.finish()
             self.pay(begin)
             self.plan()
@@ -185,8 +188,8 @@ class Observer:
         if loss is not None:
             self.add_loss(loss, 0)
         self.roots.clear()
-        if self.sample is not None:
-            self.sample.seconds = perf_counter() - self.sample.began
+        if (sample := self.sample) is not None:
+            sample.seconds = perf_counter() - sample.began
             self.finish()
             self.plan()
         self.gate.enter()
@@ -197,7 +200,8 @@ class Observer:
     def finish(self) -> None:
         """Turn the sample into a record."""
         sample, self.sample = self.sample, None
-        assert sample is not None
+        if sample is None:  # another thread has ended the page
+            return
         sample.stop()
         calls = [(m, *call) for m, call in sample.calls.items() if m in self.layers.models.values()]
         told = self.predicted(calls)

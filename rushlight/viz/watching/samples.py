@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-MAX_PICKED = 4096  # of a larger array, this number of elements is read
+MAX_PICKED = 2048  # of a larger array, this number of elements is read
 BINS = 32
 LEVELS = 63  # heights of a bar: one character each, from chr(48) to chr(111)
 

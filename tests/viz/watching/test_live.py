@@ -17,6 +17,7 @@ import rushlight as torch
 from rushlight import nn, viz
 from rushlight.cli import main
 from rushlight.nn import functional as F
+from rushlight.profiler.clocks import RUNNING
 from tests.support.paths import ROOT
 from tests.viz.test_page import LONG, SIZES, browser
 
@@ -196,6 +197,7 @@ def test_the_last_numbers_reach_an_open_page(browser):
         thread.join(20)
         assert tab.is_disabled("#toggle")
         assert tab.is_disabled("#one")
+    assert not RUNNING
 
 
 def test_record_by_hand():
