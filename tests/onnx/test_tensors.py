@@ -107,7 +107,8 @@ def test_external_paths_stay_in_the_folder(tmp_path):
     (folder / "data").write_bytes(b"12345678")
     (folder / "link").symlink_to(secret)
     (folder / "up").symlink_to(tmp_path)
-    os.mkfifo(folder / "pipe")
+    if hasattr(os, "mkfifo"):  # a browser has no pipes
+        os.mkfifo(folder / "pipe")
     assert array_of(external(location="data"), str(folder)).shape == (2,)
     for location in (
         "../secret",

@@ -42,7 +42,7 @@ def loop(trips: Scalar, condition: Scalar, *state: Value, body: Body, n_outputs:
 
 def as_known(value: Any) -> Any:
     """A number as a value that is known while the model runs."""
-    return np.array(value)
+    return np.array(value, np.int64 if type(value) is int else None)
 
 
 def stacked(items: list[Any], axis: int = 0) -> Any:

@@ -97,7 +97,7 @@ def cast_like(x: Array, like: Array, *, saturate: int = 1, round_mode: str = "up
 
 @known("Gather")
 def gather(x: Array, at: Array, *, axis: int = 0) -> Array:
-    return np.asarray(np.take(x, at, axis))
+    return np.asarray(np.take(x, at.astype(np.intp), axis))
 
 
 @known("Concat")
