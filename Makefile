@@ -135,7 +135,7 @@ libraries: .venv-libraries/made
 	.venv-libraries/bin/python -m pip install --quiet --disable-pip-version-check -r $< -c tests/libraries/constraints.txt
 	touch $@
 
-zoo: $(VENV)/made
+zoo: $(VENV)/has-test
 	$(AS_A_USER) $(BIN)/python -m tests.zoo.run $(ARGS)
 
 clean:
