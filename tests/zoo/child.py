@@ -1,8 +1,8 @@
 """One program under one engine, in a process of its own: `child.py ENGINE PROGRAM RESULTS`.
 
 ENGINE: "rushlight", or "reference": torch, and onnxruntime in the place of `rushlight.onnx`. RESULTS: a file for the
-arrays that the program's `main` returns. The last line printed is JSON: `load`, the seconds until the model is loaded, with
-the imports; `first` and `run`, the seconds of the first call of `main` and of the fastest; `memory`, the largest size of the
+arrays that the program's `main` returns. The last line printed is JSON: `load`, the processor's seconds until the model is loaded,
+with the imports; `first` and `run`, those of the first call of `main` and of the fastest; `memory`, the largest size of the
 process in MB; `text`, what the first call printed."""
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-CALLS, SECONDS = 20, 6.0  # at most so many calls of a program, and no more calls after so long
+CALLS, SECONDS = 20, 3.0  # at most so many calls of a program, and no more calls after so long
 
 
 class Session:
@@ -95,16 +95,16 @@ def measured(main: Callable[[], Any]) -> tuple[Any, dict[str, Any]]:
     texts, results = [], []
     while not times or len(times) < CALLS and sum(times) < SECONDS:
         with contextlib.redirect_stdout(io.StringIO()) as text:
-            start = time.perf_counter()
+            start = time.process_time()
             result = main()
-            times.append(time.perf_counter() - start)
+            times.append(time.process_time() - start)
         texts, results = texts or [text.getvalue()], results or [result]
     return results[0], {"first": times[0], "run": min(times), "text": texts[0]}
 
 
 def main() -> None:
     engine, program, results = sys.argv[1:]
-    start = time.perf_counter()
+    start = time.process_time()
     if engine == "rushlight":
         import rushlight.compat
 
@@ -114,7 +114,7 @@ def main() -> None:
     if engine == "reference" and needs_torch(program):
         use_torch()
     names = runpy.run_path(program, run_name="program")
-    load = time.perf_counter() - start
+    load = time.process_time() - start
     result, times = measured(names["main"])
     np.savez(results, *arrays_in(result))
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024

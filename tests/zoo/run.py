@@ -92,8 +92,8 @@ HEAD = f"""# Pretrained models
 
 The weights of these models come in packages of the Python package index. Each model does its job in a program
 of about 20 lines, on data that the program makes or that a package ships. The programs ran under rushlight, and under torch
-2.13; programs of ONNX files ran under onnxruntime 1.32 instead. Each run was a process of its own on one thread, of a machine with
-other work.
+2.13; programs of ONNX files ran under onnxruntime 1.32 instead. Each run was a process of its own on one thread. Times are the
+processor's, since the machine had other work.
 
 - difference: the largest difference between the numbers of the two, relative to numbers above 1. Models agree up to {CLOSE:g}.
 - start: seconds for imports and reading the model. run: milliseconds of the program's `main`, the fastest of up to {ROUNDS * CALLS} calls.
