@@ -20,6 +20,7 @@ import rushlight as torch
 from rushlight import nn, viz
 
 SECONDS, BLOCKS = 1.5, 30
+SETTLES = 0.2  # seconds before a block that are not counted: the start of the hooks
 POLLER = """
 import json, sys, time, urllib.request
 number = step = version = 0
@@ -76,9 +77,11 @@ def pairs(task: tuple[Any, ...], optimizer: Any, seconds: float, blocks: int) ->
         for _ in range(blocks):
             page.observer.stop()
             poller.send_signal(signal.SIGSTOP)
+            block(*task, optimizer, SETTLES)
             plain = block(*task, optimizer, seconds)
             poller.send_signal(signal.SIGCONT)
             page.observer.start()
+            block(*task, optimizer, SETTLES)
             before = page.observer.number
             found.append((plain, block(*task, optimizer, seconds)))
             records += page.observer.number - before

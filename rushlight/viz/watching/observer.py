@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable
 from functools import wraps
@@ -233,7 +234,7 @@ class Observer:
         their version differs."""
         with self.lock:
             records = [text for number, text in self.records if number > since]
-            points = [point for point in self.losses if point[0] > losses]
+            points = self.losses[bisect_right(self.losses, losses, key=lambda point: point[0]) :]
             latest, count = self.latest, self.count
         meta = self.layers.meta() if self.layers.version != version else None
         head = json.dumps(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import inspect
 from collections.abc import Callable
-from functools import wraps
+from functools import lru_cache, wraps
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,7 @@ SCORES = {"cross_entropy": "softmax", "nll_loss": "exp"}  # loss -> what makes p
 BINARY = {"binary_cross_entropy_with_logits": "sigmoid", "binary_cross_entropy": ""}
 
 
+@lru_cache(maxsize=1)
 def losses() -> list[str]:
     """The functions of nn.functional that compare an input with a target."""
     found = []
