@@ -70,6 +70,13 @@ OWN = {
         [(rushlight.randn(n, 3, t), rushlight.randn(n, 2, h, 5)) for n, t, h in ((2, 9, 6), (1, 20, 4), (3, 31, 11))],
         ({0: "batch", 2: "time"}, {0: "batch", 2: "height"}),
     ),
+    "large kernels": (
+        lambda: nn.Sequential(
+            nn.Conv1d(2, 4, 7, stride=3), nn.ReLU(), nn.Conv1d(4, 3, 5, stride=2), nn.MaxPool1d(3, 2)
+        ),
+        [(rushlight.randn(n, 2, t),) for n, t in ((2, 90), (1, 60), (3, 143))],
+        ({0: "batch", 2: "time"},),
+    ),
     "perceptron": (
         lambda: nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.Tanh(), nn.Linear(8, 2)),
         [(rushlight.randn(n, 4),) for n in (3, 1, 9)],

@@ -8,7 +8,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
-from rushlight.onnx.to_onnx.sizes import Formula, NotExpressed, Numbers, Size, formula, together
+from rushlight.onnx.to_onnx.sizes import (
+    MAX_DIVISOR,
+    Ambiguous,
+    Formula,
+    NotExpressed,
+    Numbers,
+    Size,
+    deciding,
+    formula,
+    together,
+)
 
 
 class SizeName(NamedTuple):
@@ -56,12 +66,30 @@ class DynamicSizes:
         if not isinstance(size, Size):
             return text_of(size)
         if size.values not in self.texts:
-            found = formula(size.values, self.texts) or self.sum_of(size.values)
+            found = self.found(size.values)
             if found is None:
                 raise NotExpressed(f"a size is {', '.join(map(str, size.values))}, depending on a dynamic dimension")
             self.formulas[size.values] = found
             self.texts[size.values] = self.composed(found)
         return self.texts[size.values]
+
+    def found(self, wanted: Numbers) -> Formula | Sum | None:
+        """How a size follows from known sizes; None if there is no formula."""
+        return formula(wanted, self.texts) or self.quotient_of(wanted) or self.sum_of(wanted)
+
+    def quotient_of(self, wanted: Numbers) -> Formula | None:
+        """(size + rest) // divisor with any rest: a convolution with a large kernel and a stride. Ambiguous if the
+        traces do not decide between several."""
+        for sizes in self.texts:
+            candidates = []
+            for divisor in range(2, MAX_DIVISOR + 1):
+                least = [m * divisor - n for n, m in zip(sizes, wanted)]  # the rest is at least this in each trace
+                candidates += [(divisor, rest) for rest in range(max(least), min(least) + divisor)]
+            if len(candidates) > 1 and deciding(sizes, candidates):
+                raise Ambiguous(wanted, sizes, candidates)
+            if candidates:
+                return Formula((sizes,), 1, candidates[0][1], candidates[0][0])
+        return None
 
     def sum_of(self, wanted: Numbers) -> Sum | None:
         """The sum or the difference of two known sizes: the length of a concatenation."""
