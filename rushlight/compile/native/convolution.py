@@ -16,7 +16,7 @@ import numpy as np
 
 from rushlight.compile.graph import Call, Value
 from rushlight.compile.native.errors import NotNative
-from rushlight.compile.native.loop_nest import Lanes, Pieces, index
+from rushlight.compile.native.loop_nest import Lanes, Pieces, index, over_vectors
 from rushlight.compile.native.lowering import Lowering, Step, anchor, channels_last
 from rushlight.compile.native.places import Buffer, Place
 from rushlight.compile.native.schedule import Group
@@ -110,14 +110,8 @@ def write_zeros(step: Step, place: Place, halo: tuple[int, ...]) -> None:
     pointer = step.pointer(place)
 
     def fill(start: Number, count: Number) -> None:
-        width = f.module.target.lanes
-        zero = f.number(FLOAT, 0.0, width)
-        whole = (count if isinstance(count, int) else f.whole(count)) // width * width
-        f.loop(0, whole, width, lambda i: f.store(zero, pointer, i + start))
-        if not isinstance(count, int):
-            f.loop(whole, count, 1, lambda i: f.store(f.number(FLOAT, 0.0), pointer, i + start))
-        elif whole < count:
-            f.store(zero, pointer, f.whole(start) + whole, count - whole)
+        zeros = lambda i, lanes, valid: f.store(f.number(FLOAT, 0.0, lanes), pointer, i + start, valid)
+        over_vectors(f, (0, count), count, zeros)
 
     def image(n: Number) -> None:
         first = index(place.offset - beside * pixel - above * row, [n], [place.strides[0]])

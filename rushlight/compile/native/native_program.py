@@ -219,10 +219,12 @@ def template(like: np.ndarray | Blank, n: int) -> tuple[Callable[..., np.ndarray
     order in memory."""
     if isinstance(like, Blank):
         shape = at(like.shape, n)
-        like = np.empty([shape[d] for d in like.axes], like.dtype).transpose(np.argsort(like.axes))
-    if like.flags.c_contiguous:
-        return memory.take if like.nbytes >= MIN_ARRAY_BYTES else np.empty, like.shape, like.dtype
-    return (lambda like, dtype: np.empty_like(like)), like, like.dtype
+        a = np.empty([shape[d] for d in like.axes], like.dtype).transpose(np.argsort(like.axes))
+    else:
+        a = like
+    if a.flags.c_contiguous:
+        return memory.take if a.nbytes >= MIN_ARRAY_BYTES else np.empty, a.shape, a.dtype
+    return (lambda like, dtype: np.empty_like(like)), a, a.dtype
 
 
 def padded(a: np.ndarray) -> np.ndarray:

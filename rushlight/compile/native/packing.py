@@ -96,7 +96,7 @@ def pack(low: Lowering, y: Place, vectors: int) -> Place:
     step = low.step()
     low.memory.use(y.buffer), low.memory.use(buffer)
     f, target = step.f, step.pointer(buffer)
-    packing = Packing(f, step.pointer(y), y.strides[-2:], (length, columns), vectors)  # type: ignore[arg-type]
+    packing = Packing(f, step.pointer(y), y.strides[-2:], (length, columns), vectors)
 
     def matrix(i: Number) -> None:
         at = unraveled(i, batch)

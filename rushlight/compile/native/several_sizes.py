@@ -18,7 +18,7 @@ import numpy as np
 
 from rushlight.base.threads import cores
 from rushlight.compile.capture.input_sources import keyed
-from rushlight.compile.graph import Call, Graph, Value
+from rushlight.compile.graph import Call, Graph, Store, Value
 from rushlight.compile.native.errors import NotNative
 from rushlight.compile.native.native_program import PARALLEL_FROM_WORK, NativeCode, NativeProgram, work_of
 from rushlight.compile.native.sizes import ANY, SMALLEST, Numbers, Size, Sized, fits, joined, new_value, sizes_in
@@ -184,7 +184,7 @@ def graph_with(graph: Graph, values: list[Value], pattern: tuple) -> tuple[Graph
         elif varying:
             new[v].kind, new[v].source = "input", ("constant", len(constants))
             constants.append(new[v])
-    made_steps = [
+    made_steps: list[Call | Store] = [
         Call(s.op, tuple(settings(s.args, args, new)), tuple([new[v] for v in s.outs]), shares=s.shares)
         for s, (_, args, _) in zip(graph.steps, steps)
     ]
