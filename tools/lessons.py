@@ -11,6 +11,8 @@ Cells of a source may have these options in their first line:
 
     # %% alt="Loss by step"          alternative text of the cell's picture
     # %% tags=["solution"]           an exercise's solution: folded on the page, hidden in the notebook
+    # %% tags=["check"] define=["f"]  the check of an exercise, for which a student defines f: on no page and in no
+                                     notebook; `rushlight lessons check` runs it
 """
 
 from __future__ import annotations
@@ -53,8 +55,9 @@ def sources() -> list[Path]:
 
 
 def read(source: Path) -> NotebookNode:
-    """The notebook of a source, not run. Solutions are hidden."""
+    """The notebook of a source, not run. Solutions are hidden, checks are left out."""
     notebook = jupytext.read(source, fmt="py:percent")
+    notebook.cells = [cell for cell in notebook.cells if "check" not in cell.metadata.get("tags", [])]
     for cell in notebook.cells:
         if is_solution(cell):
             cell.metadata["jupyter"] = {"source_hidden": True, "outputs_hidden": True}

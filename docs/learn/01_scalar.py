@@ -337,8 +337,9 @@ plt.show()
 # %% [markdown]
 # ## Exercises
 #
-# Try each exercise before you open its solution. In the notebook, write in a new cell below the
-# exercise. On this page, press *Run here* at the top: then each exercise has a field for your program.
+# Try each exercise before you open its solution. In the notebook, write in a cell below the exercise, and use
+# the names that the exercise gives: `rushlight lessons check 1` looks for them. On this page, press *Run here*
+# at the top: then each exercise has a field for your program.
 #
 # **Exercise 1.** Add a function `exp(x)` for scalars. (The slope of eˣ is eˣ itself.) Check the
 # gradient of `exp(x * x)` at `x = 0.5` by trying a small change.
@@ -357,9 +358,25 @@ tried = (math.exp((0.5 + 1e-6) ** 2) - math.exp(0.5**2)) / 1e-6
 print(x.grad, tried)
 assert abs(x.grad - tried) < 1e-4
 
+# %% tags=["check"] define=["exp"]
+for value in (0.5, -1.0):
+    x = Scalar(value)
+    y = exp(x)
+    assert isinstance(y, Scalar), "exp(Scalar(0.5)) must return a Scalar, so that it can be used in further steps."
+    assert abs(y.value - math.exp(value)) < 1e-9, f"exp(Scalar({value})) has the value {y.value}. Use math.exp."
+    backward(y)
+    assert abs(x.grad - math.exp(value)) < 1e-9, (
+        f"The slope of exp at {value} is {x.grad}, it should be {math.exp(value):.4f}. "
+        "Give the scalar its inputs, (x,), and its slopes: one slope for each input."
+    )
+x = Scalar(0.5)
+backward(exp(x * x))
+assert abs(x.grad - math.exp(0.25)) < 1e-9, "exp(x * x) has a wrong slope: does exp return the inputs that it got?"
+
 # %% [markdown]
 # **Exercise 2.** Write `=` instead of `+=` in `backward`. For which of these is the gradient of `x`
-# wrong: `3 * x`, `x + x`, `x * x`, `x.tanh()`? Guess first, then try.
+# wrong: `3 * x`, `x + x`, `x * x`, `x.tanh()`? Guess first, then try. Put the wrong ones as texts into a list
+# `wrong`, for example `wrong = ["3 * x"]`.
 
 # %% [markdown] tags=["solution"]
 # It is wrong for the functions that use `x` twice: `x + x` and `x * x`. The second slope replaces the first.
@@ -384,6 +401,12 @@ for text in ("3 * x", "x + x", "x * x", "x.tanh()"):
     if grads[0] != grads[1]:
         wrong.append(text)
 assert wrong == ["x + x", "x * x"]
+
+# %% tags=["check"] define=["wrong"]
+texts = {text.replace(" ", "") for text in wrong}
+assert texts <= {"3*x", "x+x", "x*x", "x.tanh()"}, f"`wrong` may hold 3 * x, x + x, x * x, x.tanh(); it holds {wrong}."
+assert not texts & {"3*x", "x.tanh()"}, "In 3 * x and x.tanh() x is used once: one slope arrives, and = is enough."
+assert texts == {"x+x", "x*x"}, "A function is missing. Where is x used twice?"
 
 # %% [markdown]
 # **Exercise 3.** The neuron's inputs have gradients as well: `x1.grad` and `x2.grad`. What do

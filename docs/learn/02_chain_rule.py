@@ -205,6 +205,7 @@ plt.show()
 #
 # **Exercise 1.** How many paths lead from `z` to `x` in `z = x * x * x + x`? What does each contribute
 # at `x = 2`? Write it on paper. Then let `torch.explain` check it.
+# Call the number of paths `path_count`, and the sum of what they contribute `path_sum`.
 
 # %% [markdown] tags=["solution"]
 # Four: three through the product (one for each x), and one directly from the sum. At 2 each of the three
@@ -215,22 +216,33 @@ x = torch.tensor(2.0, requires_grad=True)
 z = x * x * x + x
 told = torch.explain(z, wrt=x)
 print(told)
+path_count, path_sum = len(told.paths), float(told.value)
 assert len(told.paths) == 4 and float(told.value) == 13
+
+# %% tags=["check"] define=["path_count", "path_sum"]
+assert path_count == 4, f"There are not {path_count} paths. Each x of the product begins a path, and the last x as well."
+assert abs(float(path_sum) - 13) < 1e-4, f"The sum is not {path_sum}. Compare with the slope of x³ + x at 2, 3x² + 1."
 
 # %% [markdown]
 # **Exercise 2.** A value that is *not* used: what is `b.grad` after `(a * a).backward()`? Is it 0?
+# Store it as `unused`.
 
 # %% tags=["solution"]
 a = torch.tensor(2.0, requires_grad=True)
 b = torch.tensor(5.0, requires_grad=True)
 (a * a).backward()
-print(a.grad, b.grad)
-assert b.grad is None
+unused = b.grad
+print(a.grad, unused)
+assert unused is None
 # None: no path leads to b. It is not 0: nothing has arrived at all.
+
+# %% tags=["check"] define=["unused"]
+assert unused is None, f"`unused` is {unused}. Store b.grad itself, after the backward pass of a * a. No path leads to b."
 
 # %% [markdown]
 # **Exercise 3.** In `z = (x + 1) * (x - 1)` at `x = 3`, both paths end with the same factor, the slope
 # of an addition. Find the gradient with paths, then by multiplying out (x² - 1), then with backward.
+# Call the results `by_paths`, `multiplied_out` and `by_backward`.
 
 # %% tags=["solution"]
 x = torch.tensor(3.0, requires_grad=True)
@@ -238,8 +250,15 @@ left, right = x + 1, x - 1
 z = left * right
 z.backward()
 by_paths = right.item() * 1 + left.item() * 1  # 2 + 4
-print(by_paths, 2 * 3.0, x.grad.item())
-assert by_paths == 2 * 3.0 == x.grad.item()
+multiplied_out = 2 * 3.0
+by_backward = x.grad.item()
+print(by_paths, multiplied_out, by_backward)
+assert by_paths == multiplied_out == by_backward
+
+# %% tags=["check"] define=["by_paths", "multiplied_out", "by_backward"]
+assert abs(float(by_paths) - 6) < 1e-4, f"by_paths is {by_paths}: a path through x + 1 has the factor x - 1, and vice versa."
+assert abs(float(multiplied_out) - 6) < 1e-4, f"multiplied_out is {multiplied_out}: the slope of x² - 1 is 2x."
+assert abs(float(by_backward) - 6) < 1e-4, f"by_backward is {by_backward}: store x.grad after one z.backward()."
 
 # %% [markdown]
 # ## What you have seen

@@ -250,9 +250,11 @@ assert right == 0
 #
 # **Exercise 1.** Without a computer: which of these pairs can be added, and what is the shape of the
 # result? `(5, 4)` and `(4,)`; `(5, 4)` and `(5,)`; `(5, 4)` and `(5, 1)`; `(1,)` and `(3, 1, 2)`;
-# `(8, 1, 6)` and `(7, 1)`.
+# `(8, 1, 6)` and `(7, 1)`. Write the five results into a list `sum_shapes`, with `None` where the pair cannot be
+# added.
 
 # %% tags=["solution"]
+sum_shapes = []
 for first, second in [
     ((5, 4), (4,)),
     ((5, 4), (5,)),
@@ -261,15 +263,25 @@ for first, second in [
     ((8, 1, 6), (7, 1)),
 ]:
     try:
-        print(
-            first, second, "->", tuple((torch.ones(first) + torch.ones(second)).shape)
-        )
+        sum_shapes.append(tuple((torch.ones(first) + torch.ones(second)).shape))
     except RuntimeError:
-        print(first, second, "-> error")
+        sum_shapes.append(None)
+    print(first, second, "->", sum_shapes[-1] or "error")
+
+# %% tags=["check"] define=["sum_shapes"]
+assert len(sum_shapes) == 5, f"`sum_shapes` has {len(sum_shapes)} entries: one for each of the five pairs."
+pairs = [((5, 4), (4,)), ((5, 4), (5,)), ((5, 4), (5, 1)), ((1,), (3, 1, 2)), ((8, 1, 6), (7, 1))]
+for (first, second), shape in zip(pairs, sum_shapes):
+    try:
+        right = tuple((torch.ones(first) + torch.ones(second)).shape)
+    except RuntimeError:
+        right = None
+    ours = None if shape is None else tuple(shape)
+    assert ours == right, f"{first} and {second}: not {shape}. Write them below each other, aligned at the right."
 
 # %% [markdown]
-# **Exercise 2.** `x` has the shape `(6, 3)`. In two separate calculations: subtract from each
-# column of `x` its mean; divide each *row* of `x` by its largest number. Use `keepdim=True` where you
+# **Exercise 2.** `x = torch.rand(6, 3) + 1` has the shape `(6, 3)`. In two separate calculations: subtract from each
+# column of `x` its mean (`centered`); divide each *row* of `x` by its largest number (`scaled`). Use `keepdim=True` where you
 # need it.
 
 # %% tags=["solution"]
@@ -280,18 +292,44 @@ assert torch.allclose(centered.mean(dim=0), torch.zeros(3), atol=1e-6)
 assert (scaled.amax(dim=1) == 1).all()
 print("without keepdim:", tuple(x.amax(dim=1).shape), "which does not fit (6, 3)")
 
+# %% tags=["check"] define=["centered", "scaled"]
+assert centered.shape == (6, 3), f"centered has the shape {tuple(centered.shape)}, it should be (6, 3)."
+assert torch.allclose(centered.mean(dim=0), torch.zeros(3), atol=1e-5), (
+    "The columns of centered do not have the mean 0. A column's mean is along dim=0."
+)
+assert centered.abs().max() > 0.01, "centered is 0 everywhere: take the mean of each column, not the numbers themselves."
+assert scaled.shape == (6, 3), f"scaled has the shape {tuple(scaled.shape)}, it should be (6, 3)."
+assert torch.allclose(scaled.amax(dim=1), torch.ones(6)), (
+    "The largest number of each row of scaled should be 1. Use x.amax(dim=1, keepdim=True)."
+)
+assert scaled.min() < 0.999, "scaled is 1 everywhere: divide each row by its largest number only."
+
 # %% [markdown]
 # **Exercise 3.** Write the backward part of `mean` along dimension 0. If `y = x.mean(dim=0)` for an `x`
 # of shape `(n, m)`, and `g` of shape `(m,)` arrives: which gradient does `x` get? (What forward sums,
-# backward repeats.) Check it with `torch.autograd.grad`.
+# backward repeats.) Write it as a function `mean_backward(g, n)`. Check it with `torch.autograd.grad`.
 
 # %% tags=["solution"]
+def mean_backward(g, n):
+    return (g / n).expand(n, len(g))  # each of the n rows had the slope 1/n
+
+
 x = torch.randn(5, 3, requires_grad=True)
 g = torch.randn(3)
-ours = (g / 5).expand(5, 3)  # each of the 5 rows had the slope 1/5
+ours = mean_backward(g, 5)
 (theirs,) = torch.autograd.grad(x.mean(dim=0), x, g)
 assert torch.allclose(ours, theirs)
 print(ours.shape)
+
+# %% tags=["check"] define=["mean_backward"]
+for n, m in ((5, 3), (4, 2)):
+    x, g = torch.randn(n, m, requires_grad=True), torch.randn(m)
+    (right,) = torch.autograd.grad(x.mean(dim=0), x, g)
+    answer = mean_backward(g, n)
+    assert tuple(answer.shape) == (n, m), (
+        f"For x of shape {(n, m)} the gradient has the shape {tuple(answer.shape)}. A gradient has the shape of its tensor."
+    )
+    assert torch.allclose(answer, right), "The numbers are wrong: each of the n rows has the slope 1/n, times g."
 
 # %% [markdown]
 # ## What you have seen

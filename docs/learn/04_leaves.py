@@ -280,7 +280,7 @@ assert first.grad is None and second.grad == 2
 # %% [markdown]
 # ## Exercises
 #
-# **Exercise 1.** Before you run it: what does this print, and why?
+# **Exercise 1.** Before you run it: what does this print, and why? Store the number that it prints as `printed`.
 #
 # ```python
 # a = torch.tensor(1.0, requires_grad=True)
@@ -293,13 +293,18 @@ assert first.grad is None and second.grad == 2
 a = torch.tensor(1.0, requires_grad=True)
 for _ in range(3):
     (a * 2).backward()
-print(a.grad)  # 6: three times 2, added, since nobody cleared it
-assert a.grad == 6
+printed = a.grad.item()
+print(printed)  # 6: three times 2, added, since nobody cleared it
+assert printed == 6
+
+# %% tags=["check"] define=["printed"]
+assert float(printed) == 6, f"It does not print {printed}. Each backward adds 2 to a.grad, and no line clears it."
 
 # %% [markdown]
 # **Exercise 2.** A batch of 8 numbers is too large for your memory (let us imagine). Compute the
 # gradient of the *mean* of `(w * x - 1)²` over all 8, but with two calls of backward, on 4 numbers
-# each. Compare with the gradient of the whole batch.
+# each. Compare with the gradient of the whole batch. Use `x = torch.arange(8.0)` and `w = 0.5`; call the two
+# gradients `whole` and `in_parts`.
 
 # %% tags=["solution"]
 x = torch.arange(8.0)
@@ -310,11 +315,19 @@ whole = w.grad.item()
 w.grad = None
 for part in (x[:4], x[4:]):
     (((w * part - 1) ** 2).mean() / 2).backward()  # / 2: the mean of two means
-print(whole, w.grad.item())
-assert abs(whole - w.grad.item()) < 1e-5
+in_parts = w.grad.item()
+print(whole, in_parts)
+assert abs(whole - in_parts) < 1e-5
+
+# %% tags=["check"] define=["whole", "in_parts"]
+assert abs(float(whole) - 10.5) < 1e-3, f"whole is {float(whole)}: the gradient of ((w * x - 1) ** 2).mean() by w = 0.5."
+assert abs(float(in_parts) - 21) > 1e-3, "in_parts is twice as large: the mean of all is the mean of the two means, so / 2."
+assert abs(float(in_parts) - 10.5) < 1e-3, (
+    f"in_parts is {float(in_parts)}. Clear w.grad before the first part, and do not clear it between the parts."
+)
 
 # %% [markdown]
-# **Exercise 3.** This loop should find the square root of 2. It contains three mistakes. Find them. (The
+# **Exercise 3.** This loop should find the square root of 2, `r`. It contains three mistakes. Find them. (The
 # errors of this lesson help.)
 #
 # ```python
@@ -336,6 +349,11 @@ for _ in range(50):
         r -= 0.05 * r.grad
 print(r)
 assert abs(r.item() - 2**0.5) < 1e-3
+
+# %% tags=["check"] define=["r"]
+assert isinstance(r, torch.Tensor) and r.requires_grad, "r should be a tensor that requires a gradient."
+assert r.is_leaf, "r is no longer a leaf: the update was recorded. Update it in place, under torch.no_grad()."
+assert abs(r.item() - 2**0.5) < 1e-3, f"r is {r.item():.4f}, not the square root of 2. Is the gradient cleared in each step?"
 
 # %% [markdown]
 # ## What you have seen

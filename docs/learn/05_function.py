@@ -284,6 +284,13 @@ class Sine(torch.autograd.Function):
 assert torch.autograd.gradcheck(Sine.apply, numbers)
 print("right")
 
+# %% tags=["check"] define=["Sine"]
+x = torch.randn(5, dtype=torch.float64, requires_grad=True)
+assert torch.allclose(Sine.apply(x), x.sin()), "Sine.apply(x) should be x.sin()."
+(slope,) = torch.autograd.grad(Sine.apply(x), x, torch.full((5,), 3.0, dtype=torch.float64))
+assert not torch.allclose(slope, x.cos()), "Backward must multiply with the slope that arrives: grad * x.cos()."
+assert torch.allclose(slope, 3 * x.cos()), "The slope of sin(x) is cos(x), times the slope that arrives."
+
 
 # %% [markdown]
 # **Exercise 2.** Write `MatMul` for two matrices: `forward` returns `x @ w`. Lesson 3 had the gradient of
@@ -309,6 +316,17 @@ w = torch.randn(3, 2, dtype=torch.float64, requires_grad=True)
 assert torch.autograd.gradcheck(MatMul.apply, (x, w))
 print("right")
 
+# %% tags=["check"] define=["MatMul"]
+x = torch.randn(4, 3, dtype=torch.float64, requires_grad=True)
+w = torch.randn(3, 2, dtype=torch.float64, requires_grad=True)
+g = torch.randn(4, 2, dtype=torch.float64)
+assert torch.allclose(MatMul.apply(x, w), x @ w), "MatMul.apply(x, w) should be x @ w."
+slopes = torch.autograd.grad(MatMul.apply(x, w), (x, w), g)
+for name, slope, right in zip("xw", slopes, (g @ w.T, x.T @ g)):
+    assert torch.allclose(slope, right), (
+        f"The gradient of {name} is wrong. Its shape is {tuple(right.shape)}, grad has the shape (4, 2): what must be transposed?"
+    )
+
 
 # %% [markdown]
 # **Exercise 3.** Write `ReverseGradient`: forward returns the input unchanged (`x.view_as(x)`), backward
@@ -333,6 +351,13 @@ print(w.grad)
 assert w.grad == -3
 # The weights below it move uphill: they make the cost larger. This is used to make a part of a
 # network forget something, for example from which camera an image comes.
+
+# %% tags=["check"] define=["ReverseGradient"]
+w = torch.tensor([2.0, -1.0], requires_grad=True)
+result = ReverseGradient.apply(w)
+assert torch.equal(result, w), "Forward should return the numbers of its input."
+result.backward(torch.tensor([1.0, 5.0]))
+assert w.grad.tolist() == [-1, -5], f"For the slopes 1 and 5 it sends {w.grad.tolist()}, it should be -1 and -5."
 
 # %% [markdown]
 # ## What you have seen

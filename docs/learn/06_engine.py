@@ -239,18 +239,24 @@ assert newton[-1] < 1e-10 < plain[-1]
 # ## Exercises
 #
 # **Exercise 1.** Write down, on paper, a right order of the nodes for `d = (x + y) * x`, then
-# `e = d * d + x`. Which node must wait for which? Then let `engine` print its order.
+# `e = d * d + x`. Which node must wait for which? Then let `engine` print its order, with `x = 2` and `y = 1`,
+# and store what it returns as `found`.
 
 # %% tags=["solution"]
 x = torch.tensor(2.0, requires_grad=True)
 y = torch.tensor(1.0, requires_grad=True)
 d = (x + y) * x
 e = d * d + x
-gradients = engine(e)
+found = engine(e)
 # The last addition first, then d * d, then the product, then the first addition. The leaf x must wait
 # for three nodes: the last addition, the product, and the first addition.
 e.backward()
-assert x.grad == gradients[x] and y.grad == gradients[y]
+assert x.grad == found[x] and y.grad == found[y]
+
+# %% tags=["check"] define=["found"]
+assert isinstance(found, dict), "Store what engine(e) returns: a dictionary from leaves to gradients."
+slopes = sorted(float(slope) for slope in found.values())
+assert slopes == [24, 61], f"The gradients are {slopes}, not 24 (by y) and 61 (by x), for d = (x + y) * x and e = d * d + x."
 
 # %% [markdown]
 # **Exercise 2.** Change the line `node = ready.pop()` to `ready.pop(0)`: the engine takes the *oldest*
@@ -264,7 +270,7 @@ assert x.grad == gradients[x] and y.grad == gradients[y]
 
 # %% [markdown]
 # **Exercise 3.** A *gradient penalty*: the cost is `y + (dy/dx)²` with `y = x² + sin(x)`. Find the
-# gradient of this cost at `x = 1`, once with `create_graph=True`, once by hand.
+# gradient of this cost at `x = 1`, once with `create_graph=True` (`recorded`), once by hand (`by_hand`).
 
 # %% tags=["solution"]
 x = torch.tensor(1.0, requires_grad=True)
@@ -272,8 +278,17 @@ y = x**2 + x.sin()
 (slope,) = torch.autograd.grad(y, x, create_graph=True)
 (y + slope**2).backward()
 by_hand = (2 + math.cos(1)) + 2 * (2 + math.cos(1)) * (2 - math.sin(1))
-print(x.grad.item(), by_hand)
-assert abs(x.grad.item() - by_hand) < 1e-5
+recorded = x.grad.item()
+print(recorded, by_hand)
+assert abs(recorded - by_hand) < 1e-5
+
+# %% tags=["check"] define=["recorded", "by_hand"]
+first, second = 2 + math.cos(1), 2 - math.sin(1)  # the first and the second derivative of y at 1
+assert abs(float(recorded) - first) > 1e-3, "recorded is the slope of y alone: the penalty is missing, or it was not recorded."
+assert abs(float(recorded) - (first + 2 * first * second)) < 1e-3, f"recorded is {float(recorded)}. Use create_graph=True."
+assert abs(float(by_hand) - (first + 2 * first * second)) < 1e-3, (
+    f"by_hand is {float(by_hand)}. With s = dy/dx, the slope of s² is 2 s times the slope of s."
+)
 
 # %% [markdown]
 # ## What you have seen

@@ -307,18 +307,27 @@ torch.viz.svg(loss, ready, collapse=True)
 # ## Exercises
 #
 # **Exercise 1.** How wide must the network be? Train it with a width of 1, 2, 4 and 8. Print the
-# accuracy. Guess first.
+# accuracy, and store it in a dictionary `accuracies`, by width. Guess first.
 
 # %% tags=["solution"]
+accuracies = {}
 for width in (1, 2, 4, 8):
     torch.manual_seed(1)
     small = Network(width)
     train(small, 500, 0.5)
-    print(f"width {width}: {accuracy(small(points), classes):.1%}")
+    accuracies[width] = accuracy(small(points), classes)
+    print(f"width {width}: {accuracies[width]:.1%}")
 # A width of 1 cannot be better than one line. A few neurons are enough.
 
+# %% tags=["check"] define=["accuracies"]
+assert sorted(accuracies) == [1, 2, 4, 8], f"accuracies has the widths {sorted(accuracies)}, not 1, 2, 4 and 8."
+assert all(0.5 <= float(a) <= 1 for a in accuracies.values()), "An accuracy is a number from 0.5 (guessing) to 1."
+assert accuracies[1] < 0.95, "A width of 1 cannot be better than one line. Is it a new Network(1)?"
+assert accuracies[8] > 0.9, "A width of 8 should separate the moons. Train longer, for example train(small, 500, 0.5)."
+
 # %% [markdown]
-# **Exercise 2.** Remove the two `tanh` from `Network`. What is the accuracy now? Why?
+# **Exercise 2.** Remove the two `tanh` from `Network`, and train such a network, `straight`. What is the accuracy
+# now? Why?
 
 
 # %% tags=["solution"]
@@ -335,8 +344,15 @@ print(f"one neuron:   {neuron_accuracy:.1%}")
 assert abs(accuracy(straight(points), classes) - neuron_accuracy) < 0.03
 # Layers without a bend are one layer.
 
+# %% tags=["check"] define=["straight"]
+a, b = torch.randn(4, 2), torch.randn(4, 2)
+with torch.no_grad():
+    bend = (straight(a + b) - straight(a) - straight(b) + straight(torch.zeros(4, 2))).abs().max().item()
+assert bend < 1e-3, "The network still has a bend: f(a + b) - f(a) - f(b) + f(0) is not 0."
+assert accuracy(straight(points), classes) > 0.7, "The network is not trained: train(straight, 500, 0.1)."
+
 # %% [markdown]
-# **Exercise 3.** Begin with all weights equal (0.1) instead of random. Look at the columns
+# **Exercise 3.** Begin a network `equal` with all weights equal (0.1) instead of random, and train it. Look at the columns
 # of `first.weight` after training: each belongs to a neuron. What happened?
 
 # %% tags=["solution"]
@@ -348,6 +364,14 @@ train(equal, 300, 0.5)
 print(equal.first.weight)
 assert torch.allclose(equal.first.weight[:, 0], equal.first.weight[:, 3])
 # All neurons of the layer are still equal: it is a network of width 1.
+
+# %% tags=["check"] define=["equal"]
+weight = equal.first.weight.detach()
+assert weight.shape[1] > 1, "Take a network with more than one neuron in a layer, such as Network(4)."
+assert not torch.allclose(weight, torch.full_like(weight, 0.1)), "The weights are still 0.1: train the network."
+assert torch.allclose(weight, weight[:, :1].expand_as(weight), atol=1e-5), (
+    "The neurons differ: did all parameters begin with 0.1, in all three layers? (parameter.fill_(0.1), under no_grad)"
+)
 
 # %% [markdown]
 # ## What you have seen

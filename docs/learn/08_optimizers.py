@@ -297,17 +297,25 @@ plt.show()
 #
 # **Exercise 1.** For which learning rates does SGD stay in the valley? A step for `y` is
 # `y - rate * 2 * y`. For which rates is the new `y` closer to 0 than the old one? Check it with `walk`.
+# Call the end of this range `largest_rate`.
 
 # %% tags=["solution"]
 # y is multiplied by (1 - 2 * rate). It gets smaller when this is between -1 and 1: 0 < rate < 1.
+largest_rate = 1.0
 for rate in (0.99, 1.01):
     print(rate, walk(lambda p, rate=rate: SGD(p, rate), 100)[-1][1].abs().item())
 assert walk(lambda p: SGD(p, 0.99), 100)[-1][1].abs() < 1.5
 assert walk(lambda p: SGD(p, 1.01), 100)[-1][1].abs() > 1.5
 
+# %% tags=["check"] define=["largest_rate"]
+rate = float(largest_rate)
+assert walk(lambda p: SGD(p, rate - 0.01), 100)[-1][1].abs() < 1.5, f"With {rate - 0.01:g}, below your rate, y grows already."
+assert walk(lambda p: SGD(p, rate + 0.01), 100)[-1][1].abs() > 1.5, f"With {rate + 0.01:g}, above your rate, y still shrinks."
+
 # %% [markdown]
 # **Exercise 2.** Add *weight decay* to `SGD`: in each step, every number is also pulled towards 0, by
-# `rate * decay * p`. Compare with `optim.SGD(..., weight_decay=0.1)`. What is it good for?
+# `rate * decay * p`. Write it as a class `DecaySGD(parameters, rate)` with a decay of 0.1. Compare with
+# `optim.SGD(..., weight_decay=0.1)`. What is it good for?
 
 
 # %% tags=["solution"]
@@ -324,10 +332,18 @@ assert torch.allclose(ours, theirs, atol=1e-6)
 print(ours[-1])
 # It keeps weights small unless the data needs them large. Such networks know less by heart.
 
+# %% tags=["check"] define=["DecaySGD"]
+answer = walk(lambda p: DecaySGD(p, 0.5))
+assert not torch.allclose(answer, walk(lambda p: SGD(p, 0.5)), atol=1e-6), "DecaySGD walks as SGD does: no decay is added."
+assert torch.allclose(answer, walk(lambda p: optim.SGD(p, lr=0.5, weight_decay=0.1)), atol=1e-5), (
+    "DecaySGD walks another way than optim.SGD(lr=0.5, weight_decay=0.1). Add decay * p to the gradient, then step."
+)
+
 # %% [markdown]
 # **Exercise 3.** Early, large steps are good; late, small steps are good. Use
 # `optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=300)` in `fit`: call `scheduler.step()` after
-# each `optimizer.step()`. Does SGD with momentum end lower?
+# each `optimizer.step()`. Call the function `fit_with_schedule(rate)`; it returns the last cost. Does SGD with
+# momentum end lower?
 
 
 # %% tags=["solution"]
@@ -352,6 +368,12 @@ print("from 0.05 down to 0:       ", fit_with_schedule(0.05))
 print("from a larger 0.1 down to 0:", fit_with_schedule(0.1))
 # With the same rate the schedule ends higher here: its steps are smaller on average. Its advantage
 # is that it allows a larger rate at the beginning.
+
+# %% tags=["check"] define=["fit_with_schedule"]
+end = float(fit_with_schedule(0.05))
+unscheduled = results["momentum 0.05"][1][-1]
+assert 0 < end < 0.2, f"fit_with_schedule(0.05) returns {end}: it should return the last cost, and train as fit does."
+assert abs(end - unscheduled) > 1e-4, "The cost is the one without a schedule. Is scheduler.step() called in each step?"
 
 # %% [markdown]
 # ## What you have seen

@@ -338,26 +338,44 @@ plt.show()
 # ## Exercises
 #
 # **Exercise 1.** Which layers have weights, and how many has each? Compute it by hand, then check with
-# `named_parameters()`.
+# `named_parameters()`. Write the numbers into a list `layer_sizes`, one for each of the three layers, with its biases.
 
 # %% tags=["solution"]
+layer_sizes = [16 * 1 * 3 * 3 + 16, 32 * 16 * 3 * 3 + 32, 128 * 10 + 10]
 for name, parameter in model.named_parameters():
     print(f"{name:9} {tuple(parameter.shape)!s:15} {parameter.numel()}")
+assert sum(layer_sizes) == sum(p.numel() for p in model.parameters())
 # 0: 16 filters of 1*3*3 and 16 biases; 3: 32 filters of 16*3*3 and 32 biases; 8: 128*10 and 10.
+
+# %% tags=["check"] define=["layer_sizes"]
+right = [sum(p.numel() for p in layer.parameters()) for layer in model if list(layer.parameters())]
+assert len(layer_sizes) == 3, f"Three layers have weights, `layer_sizes` has {len(layer_sizes)} numbers."
+for number, (size, true) in enumerate(zip(layer_sizes, right), 1):
+    assert size == true, f"Layer {number} with weights does not have {size}: outputs times inputs times window, and the biases."
 
 # %% [markdown]
 # **Exercise 2.** Move all test pictures one point to the right (`torch.roll(test_images, 1, dims=3)`).
-# What happens to the accuracy of both networks? Which one suffers more?
+# What happens to the accuracy of both networks (`flat_moved`, `model_moved`)? Which one suffers
+# more?
 
 # %% tags=["solution"]
 moved = torch.roll(test_images, 1, dims=3)
 for name, m in [("without convolution", flat), ("with convolution", model)]:
     before = accuracy(m, test_images, test_labels)
     print(f"{name}: {before:.1%} -> {accuracy(m, moved, test_labels):.1%}")
-assert accuracy(model, moved, test_labels) > accuracy(flat, moved, test_labels)
+flat_moved, model_moved = (accuracy(m, moved, test_labels) for m in (flat, model))
+assert model_moved > flat_moved
+
+# %% tags=["check"] define=["flat_moved", "model_moved"]
+pictures = torch.roll(test_images, 1, dims=3)
+for name, network_, answer in (("flat_moved", flat, flat_moved), ("model_moved", model, model_moved)):
+    right = accuracy(network_, pictures, test_labels)
+    assert abs(float(answer) - right) < 1e-3, (
+        f"{name} is {float(answer):.3f}, it should be {right:.3f}: accuracy(..., moved pictures, test_labels)."
+    )
 
 # %% [markdown]
-# **Exercise 3.** Train `network()` with only 100 pictures, for 60 epochs. What is its accuracy on these
+# **Exercise 3.** Train a `network()` with only the first 100 pictures, for 60 epochs, and call it `poor`. What is its accuracy on these
 # 100 and on the test pictures? What do you conclude?
 
 # %% tags=["solution"]
@@ -370,6 +388,13 @@ train(poor, 60)
 print(f"on its 100 pictures: {accuracy(poor, images[:100], labels[:100]):.1%}")
 print(f"on the test pictures: {accuracy(poor, test_images, test_labels):.1%}")
 # It knows its pictures by heart (overfitting). More data helps most.
+
+# %% tags=["check"] define=["poor"]
+own, new = accuracy(poor, images[:100], labels[:100]), accuracy(poor, test_images, test_labels)
+assert own > 0.95, f"poor reads {own:.0%} of its 100 pictures. Train it for 60 epochs; `train` takes its data from `batches`."
+assert new < accuracy(model, test_images, test_labels) - 0.03, (
+    f"poor reads {new:.0%} of the test pictures, nearly as many as model: were there more than 100 pictures in `batches`?"
+)
 
 # %% [markdown]
 # ## What you have seen

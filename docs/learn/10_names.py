@@ -639,19 +639,25 @@ print(*[f"{name} (exists)" if name in names else name for name in made], sep=", 
 # ## Exercises
 #
 # **Exercise 1.** In step 1, leave out the `+ 1`. Which cost does the model have on a name with a pair
-# that it has never seen, such as `qx`? Why is the `+ 1` a good idea?
+# that it has never seen, such as `qx`? Store this cost as `unseen_cost`. Why is the `+ 1` a good idea?
 
 # %% tags=["solution"]
 plain = counts / counts.sum(1, keepdim=True)
 print("probability of x after q:", plain[number["q"], number["x"]].item())
-print("cost:", -plain[number["q"], number["x"]].log().item())
+unseen_cost = -plain[number["q"], number["x"]].log().item()
+print("cost:", unseen_cost)
 print("with + 1:", -probabilities[number["q"], number["x"]].log().item())
 # Without it the cost is infinite: the model was sure that this cannot happen. One should never be
 # completely sure. A pair that was not seen is rare, not impossible.
 
+# %% tags=["check"] define=["unseen_cost"]
+assert float(unseen_cost) > 0, f"A cost is not negative, unseen_cost is {float(unseen_cost)}: -log(probability)."
+assert float(unseen_cost) == float("inf"), f"unseen_cost is {float(unseen_cost):.2f}: is the + 1 still there?"
+
 # %% [markdown]
 # **Exercise 2.** Begin with zeros. Set `W1` of the network in step 2 to zeros. What is `W1.grad` after
-# one call of backward? Then set `W2` to zeros as well. Can the network still learn?
+# one call of backward? Then set `W2` to zeros as well (call these parameters
+# `zero`). Can the network still learn?
 
 # %% tags=["solution"]
 zero = make_parameters(weight_scale=0.0, output_scale=0.01)
@@ -665,17 +671,28 @@ assert (zero["W1"].grad == 0).all()
 # comes through to W1 in the first step. But W2 and b2 get slopes, so they change, and from the second
 # step on W1 learns as well.
 
+# %% tags=["check"] define=["zero"]
+assert isinstance(zero, dict) and {"W1", "W2"} <= set(zero), "`zero` should be what make_parameters(...) returns."
+assert not zero["W1"].any() and not zero["W2"].any(), "W1 and W2 should be zeros: weight_scale=0.0, output_scale=0.0."
+assert zero["W1"].grad is not None, "W1 has no gradient yet: call backward on the cost of mlp(zero, ...)."
+assert not zero["W1"].grad.any(), "The gradient of W1 is not 0: is it from a run in which W2 was not 0?"
+
 # %% [markdown]
 # **Exercise 3.** In step 4, the gradient of `scores` is "the probabilities, minus 1 at the right
 # letter". Derive it for three classes on paper, from `cost = -log(exp(s_right) / sum(exp(s)))`. Then check the
-# sum of each row of `d_scores`. What does it mean?
+# sum of each row of `d_scores`, and store these sums as `row_sums`. What do they mean?
 
 # %% tags=["solution"]
 # cost = log(sum(exp(s))) - s_right. The derivative with respect to s_i is exp(s_i) / sum(exp(s)),
 # the probability of i, minus 1 for the right letter.
-print(d_scores.sum(dim=1).abs().max().item())
-assert torch.allclose(d_scores.sum(dim=1), torch.zeros(n), atol=1e-6)
+row_sums = d_scores.sum(dim=1)
+print(row_sums.abs().max().item())
+assert torch.allclose(row_sums, torch.zeros(n), atol=1e-6)
 # Each row adds up to 0: the right letter is pulled up as much as all other letters together are pushed down.
+
+# %% tags=["check"] define=["row_sums"]
+assert row_sums.shape == (n,), f"row_sums has the shape {tuple(row_sums.shape)}, it should be ({n},): one sum for each row."
+assert torch.allclose(row_sums, torch.zeros(n), atol=1e-6), "The sums of the rows are 0. Did you sum along dim=1?"
 
 # %% [markdown]
 # ## What you have seen

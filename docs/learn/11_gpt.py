@@ -363,18 +363,28 @@ plt.show()
 # ## Exercises
 #
 # **Exercise 1.** The *temperature* divides the scores before the softmax. What happens with 0.1, with 1,
-# with 3? Explain it with the softmax.
+# with 3? Let it write 100 letters with each, into a dictionary `written` from temperature to text. Explain it with
+# the softmax.
 
 # %% tags=["solution"]
+written = {}
 for temperature in (0.1, 1.0, 3.0):
     torch.manual_seed(6)
-    print(f"{temperature}: {write(model, 'Alice ', 100, temperature)!r}")
+    written[temperature] = write(model, "Alice ", 100, temperature)
+    print(f"{temperature}: {written[temperature]!r}")
 # Low: differences between scores grow, and the best letter nearly always wins. The text repeats itself.
 # High: all letters become nearly equally likely. The text is noise.
 
+# %% tags=["check"] define=["written"]
+assert sorted(written) == [0.1, 1, 3], f"written has the temperatures {sorted(written)}, not 0.1, 1 and 3."
+assert all(len(text) >= 100 for text in written.values()), "Each text should have 100 letters or more."
+different = {temperature: len(set(text)) for temperature, text in written.items()}
+assert different[0.1] < different[3], f"At 3 more different letters appear than at 0.1. Yours: {different}."
+
 # %% [markdown]
 # **Exercise 2.** Let a network cheat: remove the mask, so that each position sees the future. Train it for
-# 400 steps (or `STEPS * 2 // 5`). What happens to the cost? Can it write?
+# 400 steps (or `STEPS * 2 // 5`). Call the network `cheater` and its costs `cheater_costs`. What happens to the cost?
+# Can it write?
 
 
 # %% tags=["solution"]
@@ -397,9 +407,17 @@ attention = with_mask
 # nonsense.
 assert cheater_costs[-1] < final - 0.5
 
+# %% tags=["check"] define=["cheater", "cheater_costs"]
+assert isinstance(cheater, nn.Module), "`cheater` should be a network, GPT()."
+assert len(cheater_costs) > 1, "`cheater_costs` should be the list that train(cheater, ...) returns."
+assert cheater_costs[-1] < final - 0.5, (
+    f"The last cost is {cheater_costs[-1]:.2f}, as without cheating. The class Attention calls the function `attention`: "
+    "give this name to a function without the mask, before the training."
+)
+
 # %% [markdown]
-# **Exercise 3.** Train a GPT without the position embedding for `STEPS * 3 // 10` steps, and one
-# with it. Compare the test costs. Why does it still learn something without the position?
+# **Exercise 3.** Train a GPT without the position embedding (a class `NoPositions`) for `STEPS * 3 // 10` steps, and
+# one with it. Compare the test costs. Why does it still learn something without the position?
 
 
 # %% tags=["solution"]
@@ -415,6 +433,15 @@ for kind in (GPT, NoPositions):
     print(f"{kind.__name__:12} on new text: {test_cost(small):.3f}")
 # It knows the letter itself, and which letters came before it, but hardly in which order. (A little
 # of the order can be learned: the mask lets a position see only the letters before it.)
+
+# %% tags=["check"] define=["NoPositions"]
+with torch.no_grad():
+    scores = NoPositions()(torch.zeros(1, 6, dtype=torch.long))
+assert scores.shape == (1, 6, len(letters)), f"The scores have the shape {tuple(scores.shape)}, not {(1, 6, len(letters))}."
+assert scores.std() > 0, "All scores are equal: the network does not see its input."
+assert torch.allclose(scores[0, 0], scores[0, 5], atol=1e-4), (
+    "For six equal letters the first and the last place get other scores: the network still knows the position."
+)
 
 # %% [markdown]
 # ## What you have seen

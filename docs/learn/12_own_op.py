@@ -186,6 +186,12 @@ x = torch.tensor([-3.0, 0.5, 2.0], dtype=torch.float64, requires_grad=True)
 print(softsign(x))
 assert torch.autograd.gradcheck(softsign, x)
 
+# %% tags=["check"] define=["softsign"]
+x = torch.tensor([-3.0, 0.5, 2.0], dtype=torch.float64, requires_grad=True)
+assert torch.allclose(softsign(x), x / (1 + x.abs())), "softsign(x) should be x / (1 + |x|)."
+(slope,) = torch.autograd.grad(softsign(x), x, torch.full((3,), 2.0, dtype=torch.float64))
+assert torch.allclose(slope, 2 / (1 + x.abs()) ** 2), "The slope is not g / (1 + |x|)². Does the rule multiply with g?"
+
 # %% [markdown]
 # **Exercise 2.** The slope of `exp` is its result. So a rule can use `out` in place of `x`. Write the op
 # `growth(x) = exp(2 x)` in this way. What does its node save?
@@ -197,9 +203,18 @@ assert torch.autograd.gradcheck(growth, x)
 print(growth(x).grad_fn.saved_tensors)
 # Only the result: no rule names x, so x is not kept.
 
+# %% tags=["check"] define=["growth"]
+x = torch.tensor([0.0, 1.0], dtype=torch.float64, requires_grad=True)
+y = growth(x)
+assert torch.allclose(y, (2 * x).exp()), "growth(x) should be exp(2 x)."
+(slope,) = torch.autograd.grad(y, x, torch.full((2,), 3.0, dtype=torch.float64), retain_graph=True)
+assert torch.allclose(slope, 6 * (2 * x).exp()), "The slope of exp(2 x) is 2 exp(2 x), times g."
+saved = y.grad_fn.saved_tensors
+assert len(saved) == 1 and torch.equal(saved[0], y), "The node saves x. Name `out` in the rule in place of x."
+
 # %% [markdown]
 # **Exercise 3.** Lesson 5 had a step whose slope was not the true one: it lets slopes pass through a
-# rounding. Write it as an op: forward `round(x)`, and a rule that sends `g` on as it is.
+# rounding. Write it as an op `rounded`: forward `round(x)`, and a rule that sends `g` on as it is.
 
 # %% tags=["solution"]
 rounded = torch.op(lambda x, /: round(x), x=lambda g: g)
@@ -208,6 +223,13 @@ y = rounded(x)
 y.sum().backward()
 print(y, x.grad)
 assert y.tolist() == [0, 2] and x.grad.tolist() == [1, 1]
+
+# %% tags=["check"] define=["rounded"]
+x = torch.tensor([0.4, 1.7, -2.6], requires_grad=True)
+y = rounded(x)
+assert y.tolist() == [0, 2, -3], f"rounded of 0.4, 1.7 and -2.6 is {y.tolist()}."
+y.backward(torch.tensor([1.0, 2.0, 3.0]))
+assert x.grad.tolist() == [1, 2, 3], f"For the slopes 1, 2, 3 the rule sends {x.grad.tolist()}: it should send g as it is."
 
 # %% [markdown]
 # ## What you have seen

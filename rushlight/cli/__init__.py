@@ -18,6 +18,7 @@ from rushlight.cli.info import add_cache, add_info
 from rushlight.compat.command import add_check, add_run
 from rushlight.demo import BadInput
 from rushlight.demo.digits import SHIPPED
+from rushlight.demo.lessons.command import add_lessons
 from rushlight.distributed import launch_arguments
 from rushlight.version import __version__
 
@@ -118,6 +119,7 @@ def parser() -> Parser:
     commands = top.add_subparsers(title="commands", metavar="COMMAND", parser_class=Parser)
     add_demo(commands)
     add_plot(commands)
+    add_lessons(commands)
     add_run(commands)
     add_check(commands)
     add_export(commands)
