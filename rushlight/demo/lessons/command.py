@@ -1,4 +1,4 @@
-"""The command `rushlight lessons`: its arguments and what it prints."""
+"""The command `rushlight lessons`: arguments and printed lines."""
 
 from __future__ import annotations
 

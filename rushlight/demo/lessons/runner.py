@@ -1,7 +1,7 @@
 """The program that runs a student's notebook: `python -m rushlight.demo.lessons.runner NOTEBOOK SOURCE RESULTS`.
 
 All cells run in one process, in order. The check of an exercise runs behind the cells of this exercise. RESULTS is
-written after each cell, so that it is there when the time limit ends the process.
+written before each cell, because the time limit may end the process at any time.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def run(notebook: dict[str, Any], checks: dict[int, Check], results: Path) -> Ru
 
 
 def save(done: Run, results: Path, cell: int, exercise: int) -> None:
-    """`cell`: the cell that runs now; 0 after the last one."""
+    """`cell`: the number of the running cell; 0 after the last cell."""
     stand = {"cell": cell, "exercise": exercise, "lesson_error": done.errors.get(0, ""), "results": done.results}
     results.write_text(json.dumps(stand), encoding="utf-8")
 
