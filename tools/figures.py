@@ -67,7 +67,10 @@ def replaced(text: str, figures: dict[str, float]) -> str:
 
 
 def sources() -> list[Path]:
-    return [f for f in PACKAGE.rglob("*") if f.is_file() and "__pycache__" not in f.parts]
+    """The files of a wheel: the package's files, and the lessons with their data."""
+    learn = ROOT / "docs" / "learn"
+    package = [f for f in PACKAGE.rglob("*") if f.is_file() and "__pycache__" not in f.parts]
+    return [*package, *learn.glob("[0-9]*.py"), *learn.glob("*.txt")]
 
 
 def counted() -> dict[str, float]:
@@ -91,7 +94,7 @@ def counted() -> dict[str, float]:
 
 
 def estimated() -> dict[str, float]:
-    """The sizes in megabytes without a new environment: of a zip of the package, and of the installed files."""
+    """The sizes in megabytes without a new environment: of a zip of the wheel's files, and of the installed files."""
     held = io.BytesIO()
     with zipfile.ZipFile(held, "w", zipfile.ZIP_DEFLATED) as archive:
         for file in sources():
