@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from rushlight.demo.lessons.source import cells, checks
 from tests.support.paths import ROOT
 
 pytest.importorskip("jupytext")
@@ -72,6 +73,8 @@ def check_page(page, name):
     assert page.text.count('??? note "Solution"') == 3
     assert "**At the end of this lesson you know**" in page.text
     assert "## What you have seen" in page.text
+    for one in checks(cells((LEARN / f"{name}.py").read_text())).values():
+        assert one.program.splitlines()[0] not in page.text, "checks of exercises are on no page"
     pictures = re.findall(r"!\[(.*?)\]\((.*?\.svg)", page.text)
     assert pictures, "a lesson has pictures"
     for alt, file in pictures:
