@@ -445,3 +445,27 @@ def test_writes_to_samples_of_a_batch(f):
         a, b = x.clone(), x.clone()
         assert [g(a).tolist(), a.tolist()] == [f(b).tolist(), b.tolist()]
     assert programs(g)
+
+
+@pytest.mark.parametrize("write", ["fill_", "zero_", "conj_physical_"])
+@pytest.mark.parametrize("backend", ["numpy", "inductor"])
+def test_a_write_to_an_expanded_tensor_is_eager(write, backend):
+    def f(x):
+        wide = x.expand(2, 3)
+        getattr(wide, write)(*[2.0] * (write == "fill_"))
+        return wide * 2
+
+    g = torch.compile(f, backend=backend)
+    for _ in range(3):
+        x = torch.randn(3)
+        y = x.clone()
+        torch.testing.assert_close(g(x), f(y))
+        torch.testing.assert_close(x, y)
+
+
+def test_strides_of_a_result_that_lies_in_another_order():
+    f = lambda x: (x * 2).as_strided((2, 2), (1, 2))
+    g = torch.compile(f)
+    for _ in range(3):
+        x = torch.randn(3).expand(2, 3)
+        torch.testing.assert_close(g(x), f(x))

@@ -157,7 +157,9 @@ class Tracer(Watcher):
         root = self.owner.get(id(tensor._array), tensor._array)
         if id(root) in self.known:
             array, source = self.known[id(root)]
-            if keyed(source) not in self.overwritten:
+            if not array.flags.writeable and array.size:
+                self.stop("writes to an expanded tensor")
+            elif keyed(source) not in self.overwritten:
                 self.overwritten_arrays[keyed(source)] = array
                 self.overwritten[keyed(source)] = array.copy("K")
 

@@ -355,7 +355,10 @@ class Lowering:
             raise NotNative(f"{call.op} has several arrays")
 
         def views(array: np.ndarray, n: int) -> list[np.ndarray]:
-            made = TABLE[call.op].kernel(array, *at(call.args[1:], n))
+            try:
+                made = TABLE[call.op].kernel(array, *at(call.args[1:], n))
+            except RuntimeError as error:  # as_strided of a value that lies in another order
+                raise NotNative(str(error)) from None
             made = [*made] if isinstance(made, (list, tuple)) else [made]
             if not all(np.may_share_memory(array, a) or not a.size for a in made):
                 raise NotNative(f"{call.op} copies")

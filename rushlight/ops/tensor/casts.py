@@ -160,7 +160,17 @@ def fill_(input: Tensor, value: Any) -> Tensor:
         else:
             write(input, from_array(numbers), "fill_")
         return input
-    return copy_(input, one_value(value, input, "fill_"))
+    copy_(once(input), one_value(value, input, "fill_"))
+    return input
+
+
+def once(x: Tensor) -> Tensor:
+    """The elements of an expanded tensor without repetition."""
+    if x._array.__class__ is np.ndarray and not x._array.flags.writeable:
+        for d, (size, step) in enumerate(zip(x._array.shape, x._array.strides)):
+            if size > 1 and step == 0:
+                x = x.narrow(d, 0, 1)
+    return x
 
 
 @composite()
