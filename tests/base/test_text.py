@@ -36,6 +36,7 @@ ELSEWHERE = {
     "compat/run.py": "the cells of the user's notebook",
     "compile/export/module_text.py": "compiles a syntax tree to compare its code",
     "compile/capture/syntax.py": "the user's function, from its changed syntax tree",
+    "demo/lessons/runner.py": "the cells of a student's notebook, in a process of their own",
     "fast/backward_chains.py": "an expression over a block of elements",
     "viz/graph_formulas.py": "the condition of a formula",
 }
