@@ -44,23 +44,25 @@ def ratios(report: dict) -> dict[str, dict[str, float]]:
 
 
 def draw(found: dict[str, dict[str, float]], scheme: str, path: Path) -> None:
-    import matplotlib
-
-    matplotlib.use("svg")
     import matplotlib.pyplot as plt
 
     colours = COLOURS[scheme]
-    plt.rcParams.update(
-        {
-            "svg.fonttype": "none",
-            "font.family": "sans-serif",
-            "text.color": colours["ink"],
-            "axes.edgecolor": colours["grid"],
-            "axes.labelcolor": colours["ink"],
-            "xtick.color": colours["ink"],
-            "ytick.color": colours["ink"],
-        }
-    )
+    style = {
+        "svg.fonttype": "none",
+        "font.family": "sans-serif",
+        "text.color": colours["ink"],
+        "axes.edgecolor": colours["grid"],
+        "axes.labelcolor": colours["ink"],
+        "xtick.color": colours["ink"],
+        "ytick.color": colours["ink"],
+    }
+    with plt.rc_context(style):
+        bars(found, colours, path)
+
+
+def bars(found: dict[str, dict[str, float]], colours: dict[str, str], path: Path) -> None:
+    import matplotlib.pyplot as plt
+
     figure, axes = plt.subplots(figsize=(8, 0.55 * len(found) + 1.3))
     figure.patch.set_alpha(0)
     axes.patch.set_alpha(0)

@@ -130,10 +130,9 @@ def test_it_is_updated_again_and_again(browser):
     with training() as (page, _, _), opened(browser, page.address) as (tab, _):
         until(tab, "records.length > 1")
         tab.evaluate("() => { window.counted = 0; const before = render; render = () => { counted++; before(); }; }")
-        first, records = count_of(tab), page.observer.number
+        first = count_of(tab)
         until(tab, "counted >= 8")
         until(tab, f"+document.querySelector('#facts').innerText.split(/\\s+/)[1] > {first}")
-        assert page.observer.number > records
 
 
 def test_pause_single_step_and_go(browser):
