@@ -90,7 +90,7 @@ def title(lesson: list[Cell]) -> str:
 
 def notebook(lesson: list[Cell]) -> dict[str, Any]:
     """The notebook for students: without solutions and checks, with an empty cell below each exercise."""
-    made = []
+    made: list[dict[str, Any]] = []
     for cell in lesson:
         if {"solution", "check"} & set(cell.tags):
             continue
