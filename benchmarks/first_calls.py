@@ -1,6 +1,6 @@
 """The first compiled call of each served model (served_models.py) in a new process with an empty cache: seconds of the
-eager call, of the first call of the compiled model (which runs it eagerly, compiles it, and compares both), and of the
-second.
+eager call, of the first call of the compiled model (which runs it eagerly, compiles it, and compares both), of the
+second, and of the first call with a new batch size, 12, after the sizes 1, 8 and 16.
 
     python benchmarks/first_calls.py
     python benchmarks/first_calls.py lenet bert"""
@@ -15,6 +15,8 @@ import tempfile
 import time
 from collections.abc import Callable
 from typing import Any
+
+SEEN, NEW = (8, 16), 12  # batch sizes: those that come before, and the measured one
 
 
 def seconds(call: Callable[[], Any]) -> float:
@@ -32,11 +34,16 @@ def measure(name: str) -> str:
 
     model = MODELS[name].make(rushlight.nn).eval()
     compiled = rushlight.compile(model)
-    given = [rushlight.from_numpy(a) for a in MODELS[name].draw(np.random.default_rng(0), 1)]
+    drawn = lambda batch: [rushlight.from_numpy(a) for a in MODELS[name].draw(np.random.default_rng(0), batch)]
+    given = drawn(1)
     with rushlight.no_grad():
         eager = seconds(lambda: model(*given))
         calls = [seconds(lambda: compiled(*given)) for _ in range(2)]
-    return f"| {name} | {eager:.3f} | {calls[0]:.2f} | {calls[1]:.4f} |"
+        for batch in SEEN:
+            compiled(*drawn(batch))
+        new = drawn(NEW)
+        calls.append(seconds(lambda: compiled(*new)))
+    return f"| {name} | {eager:.3f} | {calls[0]:.2f} | {calls[1]:.4f} | {calls[2]:.3f} |"
 
 
 def main() -> None:
@@ -49,7 +56,7 @@ def main() -> None:
         return
     from served_models import MODELS
 
-    print("| model | eager | first compiled call | second |\n|---|--:|--:|--:|")
+    print(f"| model | eager | first compiled call | second | first of batch {NEW} |\n|---|--:|--:|--:|--:|")
     for name in arguments.models or MODELS:
         with tempfile.TemporaryDirectory() as folder:
             env = {**os.environ, "RUSHLIGHT_CACHE": folder}

@@ -15,7 +15,7 @@ import numpy as np
 
 from rushlight.compile.graph import Value
 from rushlight.compile.native.errors import NotNative
-from rushlight.compile.native.loop_nest import Lanes, Pieces, index, over_space
+from rushlight.compile.native.loop_nest import Lanes, Pieces, index, over_space, over_vectors
 from rushlight.compile.native.loop_nest import load as load_lanes
 from rushlight.compile.native.lowering import Lowering, Step, anchor
 from rushlight.compile.native.places import Place, row_major
@@ -332,10 +332,7 @@ def add_rows(low: Lowering, step: Step, tables: tuple[Place, Place], places: tup
     (x, sums), zero = map(step.pointer, tables), f.number(FLOAT, 0.0, width)
 
     def over(size: int, body: Callable[[Number, int], None]) -> None:
-        whole = size // width * width
-        f.loop(0, whole, width, lambda c: body(c, width))
-        if whole < size:
-            body(whole, size - whole)
+        over_vectors(f, (0, size), size, lambda c, _, valid: body(c, valid))
 
     def add(i: Number) -> None:
         found = [f.load(step.pointer(p), index(p.offset, [i], p.strides), INT64) for p in places]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rushlight.compile.graph import Call, Value, is_reshape, is_view
-from rushlight.compile.native.loop_nest import Lanes, index, load
+from rushlight.compile.native.loop_nest import Lanes, index, load, over_vectors
 from rushlight.compile.native.places import Place
 from rushlight.compile.native.tiles import transposed
 from rushlight.core.table import TABLE
@@ -67,10 +67,7 @@ class Packing:
             for i, x in enumerate(transposed(found)[:rows]):
                 f.store(x, to, place(k + i))
 
-        whole = self.length // width * width
-        f.loop(0, whole, width, lambda k: block(k, width))
-        if whole < self.length:
-            block(whole, self.length - whole)
+        over_vectors(f, (0, self.length), self.length, lambda k, _, rows: block(k, rows))
 
     def filled(self, x: llvm.Value, valid: int) -> llvm.Value:
         """The vector with zeros behind the valid lanes; a number repeated if the stride is 0."""

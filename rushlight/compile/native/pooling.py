@@ -9,7 +9,7 @@ import numpy as np
 from rushlight.compile.graph import Value
 from rushlight.compile.native.convolution import pair
 from rushlight.compile.native.errors import NotNative
-from rushlight.compile.native.loop_nest import Lanes, Pieces, index
+from rushlight.compile.native.loop_nest import Lanes, Pieces, index, over_vectors
 from rushlight.compile.native.loop_nest import load as load_lanes
 from rushlight.compile.native.lowering import Lowering, anchor, channels_last
 from rushlight.compile.native.places import Place
@@ -144,10 +144,7 @@ def over_windows(low: Lowering, group: Group, x: Value, pixel: Callable[..., llv
         n, y = (f.whole(k) // rows, f.whole(k) % rows) if rows > 1 else (f.whole(k), f.whole(0))
 
         def column(xx: Number) -> None:
-            whole = shape[1] // width * width
-            f.loop(0, whole, width, lambda c: vector(n, y, xx, c, width))
-            if whole < shape[1]:
-                vector(n, y, xx, whole, shape[1] - whole)
+            over_vectors(f, (0, shape[1]), shape[1], lambda c, _, valid: vector(n, y, xx, c, valid))
 
         f.loop(0, columns, 1, column)
 

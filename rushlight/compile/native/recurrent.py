@@ -15,7 +15,7 @@ import numpy as np
 
 from rushlight.compile.graph import Value
 from rushlight.compile.native.errors import NotNative
-from rushlight.compile.native.loop_nest import Lanes, index
+from rushlight.compile.native.loop_nest import Lanes, index, over_vectors
 from rushlight.compile.native.loop_nest import load as load_lanes
 from rushlight.compile.native.lowering import Lowering, anchor
 from rushlight.compile.native.places import Place
@@ -192,10 +192,8 @@ class Layer:
             f.store(x, to, f.whole(row) * self.hidden + lane + slot * self.batch * self.hidden, valid)
 
         def line(k: Number) -> None:
-            row, whole = f.whole(k) + rows[0], self.hidden // self.width * self.width
-            f.loop(0, whole, self.width, lambda lane: vector(row, lane, self.width))
-            if whole < self.hidden:
-                vector(row, whole, self.hidden - whole)
+            row = f.whole(k) + rows[0]
+            over_vectors(f, (0, self.hidden), self.hidden, lambda lane, _, valid: vector(row, lane, valid))
 
         f.loop(0, rows[1], 1, line)
 

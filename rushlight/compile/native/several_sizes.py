@@ -71,7 +71,7 @@ class SeveralSizes:
         return None
 
     def drop(self, code: NativeCode) -> None:
-        """Share no code any more: this one gave wrong numbers."""
+        """Stop sharing code, because this code gave wrong numbers."""
         if any(code is c for *_, c in self.shared):
             self.shared, self.failed = [], MAX_FAILED
 
@@ -108,12 +108,12 @@ def plain(a: Any, of: Any) -> Any:
 
 
 def digest(a: np.ndarray) -> Numbers:
-    """The numbers of an array, shortened."""
+    """A hash of an array's numbers."""
     return Numbers(blake2b(np.ascontiguousarray(a).tobytes(), digest_size=20).digest())
 
 
 def fact(v: Value) -> tuple:
-    """The kind, dtype and shape of a value; of an input also the source and the strides, of a constant the numbers."""
+    """The kind, dtype and shape of a value; for an input its source and strides, for a constant its numbers."""
     own: tuple = ()
     if v.kind == "input":
         own = keyed(v.source), v._array.strides
@@ -156,7 +156,7 @@ def differences(a: Any, b: Any) -> Iterator[int]:
 
 
 def fitting(pattern: tuple, found: tuple) -> int:
-    """n of a description; 0 if it does not fit the pattern."""
+    """The n for which a description fits the pattern; 0 if there is none."""
     if len(pattern[0]) != len(found[0]):
         return 0
     for size, number in zip(sizes_of_arguments(pattern), sizes_of_arguments(found)):
@@ -192,7 +192,7 @@ def graph_with(graph: Graph, values: list[Value], pattern: tuple) -> tuple[Graph
 
 
 def settings(a: Any, found: Any, new: dict[Value, Value]) -> Any:
-    """The arguments of a step, with the Sizes of their description."""
+    """The arguments of a step, with Sizes in place of the numbers that vary."""
     if isinstance(a, Value):
         return new[a]
     if isinstance(a, slice):

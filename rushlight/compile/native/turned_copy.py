@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rushlight.compile.native.loop_nest import index
+from rushlight.compile.native.loop_nest import index, over_vectors
 from rushlight.compile.native.places import Place
 from rushlight.compile.native.tiles import transposed
 from rushlight.loops.llvm import FLOAT, Number
@@ -60,10 +60,12 @@ class TurnedCopy:
 
         def line(first: Number, valid: int) -> None:
             """Some elements along the target's dimension, and all along the source's."""
-            whole = self.shape[a] // width * width
-            self.f.loop(0, whole, width, lambda i: self.block(at, (i, first), (width, valid)))
-            if whole < self.shape[a]:
-                self.block(at, (whole, first), (self.shape[a] - whole, valid))
+            over_vectors(
+                self.f,
+                (0, self.shape[a]),
+                self.shape[a],
+                lambda i, _, count: self.block(at, (i, first), (count, valid)),
+            )
 
         full, rest = divmod(self.shape[b], width)
         start, stop = self.step.share(full) if shared else (0, full)
