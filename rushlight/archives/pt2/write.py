@@ -144,7 +144,7 @@ class Exported:
             found = self.weights.symbols.get(id(what._array))
             return self.writer.constant(np.asarray(what._array)) if found is None else found
         if isinstance(what, str):
-            raise NotExpressed(f"export: .pt2 files have no texts as results: {what[:100]!r} is a text as a result")
+            raise NotExpressed(f"export: the model returns the text {what[:100]!r}, which a .pt2 file cannot hold")
         return merged(each)
 
     def constants(self) -> dict[str, Tensor]:

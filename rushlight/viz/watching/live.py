@@ -197,7 +197,7 @@ class Live:
         return "application/json", text
 
     def news(self, query: dict[str, str]) -> str:
-        """What an open page has not yet, as JSON. `query`: the numbers of the last record and step that it has."""
+        """The records that an open page lacks, as JSON. `query`: the numbers of the page's last record and step."""
         status = "ended" if self.ended else "paused" if self.gate.held else "running"
         if status == "running" and self.gate.paused:
             status = "pausing"
