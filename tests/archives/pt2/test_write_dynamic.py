@@ -167,7 +167,7 @@ def test_what_no_archive_can_express_is_named(tmp_path):
     ways = (
         (Ways(), "computes differently for other sizes"),
         (Reads(), "linalg_eigvals"),
-        (Texts(), "a text as a result"),
+        (Texts(), "returns the text"),
     )
     for model, words in ways:
         with pytest.raises(rushlight.export.ExportError, match=words) as error:
